@@ -1,0 +1,1 @@
+"""Settings and the entry points of the two web processes."""

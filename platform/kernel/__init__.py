@@ -1,0 +1,1 @@
+"""What every app stands on: tenancy, errors, ids, outbox, audit rows, redaction."""

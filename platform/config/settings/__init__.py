@@ -1,0 +1,1 @@
+"""One module per situation; each starts from `base`."""

@@ -1,0 +1,96 @@
+"""Who exists: users, tenants, memberships, and the end users a tenant's client names."""
+
+from typing import ClassVar
+
+from django.contrib.auth.base_user import BaseUserManager
+from django.contrib.auth.models import AbstractUser
+from django.core.validators import RegexValidator
+from django.db import models
+
+from kernel.ids import uuid7
+from kernel.tenant_models import TenantModel
+
+
+class UserManager(BaseUserManager["User"]):
+    """Users are known by their e-mail address."""
+
+    def create_user(self, email: str, password: str | None = None, **extra: object) -> "User":
+        """Create a user; without a password the account can only log in by other means."""
+        user = self.model(email=self.normalize_email(email).lower(), **extra)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **extra: object) -> "User":
+        """Create an operator."""
+        return self.create_user(email, password, is_staff=True, is_superuser=True, **extra)
+
+
+class User(AbstractUser):
+    """A person who logs in. Operators are staff."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    username = None  # type: ignore[assignment]
+    email = models.EmailField(unique=True)
+
+    USERNAME_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    objects: ClassVar[UserManager] = UserManager()  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return self.email
+
+
+class Tenant(models.Model):
+    """A customer: the unit of isolation, of fairness and of personalisation."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    slug = models.SlugField(
+        unique=True,
+        max_length=40,
+        validators=[RegexValidator(r"^[a-z][a-z0-9-]*$", "Lower-case letters, digits and hyphens.")],
+    )
+    name = models.CharField(max_length=120)
+    training_enabled = models.BooleanField(default=True, help_text="Off: turns are stored, never trained on.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Role(models.TextChoices):
+    """What a member may do, from most to least."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    MEMBER = "member"
+    VIEWER = "viewer"
+
+
+class Membership(TenantModel):
+    """A user's role in a tenant."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "user"], name="membership_once"),
+            models.CheckConstraint(condition=models.Q(role__in=Role.values), name="membership_role_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} {self.role}"
+
+
+class EndUser(TenantModel):
+    """The person behind a tenant's client, as named by OpenAI's `user` field."""
+
+    external_id = models.CharField(max_length=200)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tenant", "external_id"], name="end_user_once")]
+
+    def __str__(self) -> str:
+        return self.external_id

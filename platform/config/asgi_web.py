@@ -1,0 +1,9 @@
+"""The web's entry point: dashboard, REST, console."""
+
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.local")
+
+from django.core.asgi import get_asgi_application
+
+application = get_asgi_application()

@@ -1,0 +1,52 @@
+"""Read settings from the environment, with an error that names the variable."""
+
+import os
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def text(name: str, default: str | None = None) -> str:
+    """Return a variable's value; without a default it must be set."""
+    value = os.environ.get(name, default)
+    if value is None:
+        raise ImproperlyConfigured(f"Set the environment variable {name}.")
+    return value
+
+
+def integer(name: str, default: int) -> int:
+    """Return a whole number."""
+    raw = os.environ.get(name)
+    if raw is None:
+        return default
+    try:
+        return int(raw)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}={raw!r} is not a whole number.") from error
+
+
+def number(name: str, default: float) -> float:
+    """Return a number."""
+    raw = os.environ.get(name)
+    if raw is None:
+        return default
+    try:
+        return float(raw)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}={raw!r} is not a number.") from error
+
+
+def flag(name: str, *, default: bool) -> bool:
+    """Return whether a variable is switched on (1, true, yes, on)."""
+    raw = os.environ.get(name)
+    return default if raw is None else raw.strip().lower() in {"1", "true", "yes", "on"}
+
+
+def listed(name: str, default: str = "") -> list[str]:
+    """Return the parts of a comma-separated value."""
+    return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]
+
+
+def path(name: str, default: Path) -> Path:
+    """Return an absolute path."""
+    return Path(os.environ.get(name) or default).expanduser().absolute()

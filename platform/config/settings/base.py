@@ -1,0 +1,199 @@
+"""What all situations share. Every value that a deployment may change is an environment variable."""
+
+from pathlib import Path
+
+import dj_database_url
+
+from config import env
+from kernel.roles import APP_ROLE
+
+BASE_DIR = Path(__file__).resolve().parents[3]
+ATTUNE_HOME = env.path("ATTUNE_HOME", BASE_DIR / "var")
+
+SECRET_KEY = env.text("SECRET_KEY", "")
+DEBUG = False
+ALLOWED_HOSTS = env.listed("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = env.listed("CSRF_TRUSTED_ORIGINS")
+WEB_URL = env.text("WEB_URL", "http://127.0.0.1:8000")
+API_BASE = env.text("API_BASE", "http://127.0.0.1:8001/v1")
+
+# The gateway and the web are two processes of the same code: `asgi_gateway` and `asgi_web` say which.
+PROCESS = env.text("ATTUNE_PROCESS", "web")
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "allauth",
+    "allauth.account",
+    "rest_framework",
+    "drf_spectacular",
+    "kernel",
+    "apps.accounts",
+    "apps.engines",
+    "apps.adapters",
+    "apps.keys",
+    "apps.conversations",
+    "apps.judging",
+    "apps.memory",
+    "apps.learning",
+    "apps.evaluation",
+    "apps.environments",
+    "apps.governance",
+    "apps.gateway",
+    "apps.dashboard",
+    "apps.console",
+]
+
+# No GZipMiddleware anywhere near a stream: it holds chunks back. The gateway has no session, no
+# cookies and no CSRF, so it has no middleware at all.
+_WEB_MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "apps.console.middleware.OperatorScopeMiddleware",
+]
+MIDDLEWARE = [] if PROCESS == "gateway" else _WEB_MIDDLEWARE
+ROOT_URLCONF = "config.urls_gateway" if PROCESS == "gateway" else "config.urls_web"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "frontend" / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# --- database: connections take the application's role at once; `kernel.postgres` narrows it per scope
+DATABASE_ROLE = env.text("DATABASE_ROLE", APP_ROLE)
+DATABASES = {
+    "default": {
+        **dj_database_url.parse(env.text("DATABASE_URL", "postgres:///attune")),
+        "ENGINE": "kernel.postgres",
+        "CONN_HEALTH_CHECKS": True,
+    }
+}
+DATABASES["default"].setdefault("OPTIONS", {})
+DATABASES["default"]["OPTIONS"].update(
+    {
+        "options": f"-c role={DATABASE_ROLE}",
+        "pool": {"min_size": 1, "max_size": env.integer("DATABASE_POOL", 8), "timeout": 20},
+    }
+)
+DATABASES["default"]["TEST"] = {"NAME": DATABASES["default"]["NAME"]}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+_MIGRATED = ("kernel", "accounts", "engines", "adapters", "keys", "conversations", "judging", "learning")
+MIGRATION_MODULES = {label: f"migrations.{label}" for label in _MIGRATED}
+
+# --- Redis protocol: wake-ups, caches, limits. Losing all of it loses no work.
+REDIS_URL = env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+
+# --- people
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "optional"
+LOGIN_REDIRECT_URL = "/"
+LOGIN_URL = "/accounts/login/"
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "/static/"
+STATIC_ROOT = ATTUNE_HOME / "static"
+STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
+WHITENOISE_USE_FINDERS = True
+EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+EMAIL_FILE_PATH = ATTUNE_HOME / "mail"
+
+# --- engines and the base model
+ENGINE_URLS = env.listed("ENGINE_URLS", "http://127.0.0.1:30000")
+ENGINE_API_KEY = env.text("ENGINE_API_KEY", "")
+ENGINE_ADMIN_KEY = env.text("ENGINE_ADMIN_KEY", "")
+ENGINE_TIMEOUT_S = env.number("ENGINE_TIMEOUT_S", 300.0)
+MODEL_PATH = env.path("MODEL_PATH", ATTUNE_HOME / "models" / "smollm2-135m-instruct" / "bfloat16")
+BASE_MODEL_NAME = env.text("BASE_MODEL_NAME", "smollm2-135m-instruct")
+CONTEXT_LENGTH = env.integer("CONTEXT_LENGTH", 2048)  # tokens, prompt and reply together
+MAX_REPLY_TOKENS = env.integer("MAX_REPLY_TOKENS", 512)  # where the client names no limit
+LORA_RANK = env.integer("LORA_RANK", 16)
+LORA_ALPHA = env.integer("LORA_ALPHA", 32)
+ADAPTER_STORE = env.path("ADAPTER_STORE", ATTUNE_HOME / "adapters")
+# mean |Δlogprob| in nats between engine and trainer on the probe tokens: bf16 engines measure 0.03-0.06
+PROBE_TOLERANCE = env.number("PROBE_TOLERANCE", 0.15)
+
+# --- gateway
+MAX_BODY_BYTES = env.integer("MAX_BODY_BYTES", 2_000_000)
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+SESSION_IDLE_S = env.number("SESSION_IDLE_S", 900.0)  # after this a session counts as over and is judged
+
+# --- judging
+JUDGE_BACKEND = env.text("JUDGE_BACKEND", "cue")  # cue or openai
+JUDGE_URL = env.text("JUDGE_URL", "")
+JUDGE_MODEL = env.text("JUDGE_MODEL", "")
+JUDGE_API_KEY = env.text("JUDGE_API_KEY", "")
+JUDGE_TIMEOUT_S = env.number("JUDGE_TIMEOUT_S", 60.0)
+JUDGE_VOTES = env.integer("JUDGE_VOTES", 3)
+
+# --- trainer
+TRAINER_MODEL_PATH = env.path(
+    "TRAINER_MODEL_PATH", ATTUNE_HOME / "models" / "smollm2-135m-instruct" / "float32"
+)
+TRAINER_DEVICE = env.text("TRAINER_DEVICE", "auto")
+TRAINER_DTYPE = env.text("TRAINER_DTYPE", "float32")
+TRAINER_THREADS = env.integer("TRAINER_THREADS", 1)
+TRAINER_RANKS = env.integer("TRAINER_RANKS", 1)
+TRAINING_LR = env.number("TRAINING_LR", 4e-4)  # 1e-4 for models of a billion parameters and more
+TRAINING_BATCH = env.integer("TRAINING_BATCH", 8)  # samples a step
+TRAINING_FLUSH_S = env.number("TRAINING_FLUSH_S", 1800.0)  # a smaller batch is taken after this long
+TRAINING_MAX_STALENESS = env.integer("TRAINING_MAX_STALENESS", 4)  # steps along the lineage
+LEASE_S = env.number("LEASE_S", 60.0)
+
+REST_FRAMEWORK = {
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+}
+SPECTACULAR_SETTINGS = {"TITLE": "Attune", "VERSION": "1"}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {
+            "()": "kernel.redaction.RedactingFormatter",
+            "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
+        }
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "INFO")},
+}

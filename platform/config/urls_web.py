@@ -1,0 +1,10 @@
+"""What the web answers."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("console/", admin.site.urls),
+    path("accounts/", include("allauth.urls")),
+    path("", include("apps.dashboard.urls")),
+]

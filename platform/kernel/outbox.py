@@ -1,0 +1,42 @@
+"""Announce work inside the caller's transaction."""
+
+import datetime as dt
+import uuid
+from collections.abc import Mapping
+
+from django.db import connection
+from django.utils import timezone
+
+from kernel.models import OutboxMessage
+
+QUEUES = ("judge", "ops", "train")
+
+
+def enqueue(
+    *,
+    task: str,
+    queue: str,
+    tenant_id: uuid.UUID | None,
+    kwargs: Mapping[str, object],
+    dedupe_key: str | None = None,
+    delay_s: float = 0.0,
+) -> None:
+    """Write an outbox row; `workers.relay` sends it by task name after the commit.
+
+    With a `dedupe_key` a second row for the same, still unsent work is not written. `kwargs` is JSON
+    and gets `tenant_id` added. Must run inside a transaction: without one the row could outlive the
+    change that it announces.
+    """
+    if queue not in QUEUES:
+        raise ValueError(f"queue {queue!r} is not one of {QUEUES}")
+    if not connection.in_atomic_block:
+        raise RuntimeError(f"enqueue({task}) outside a transaction")
+    message = OutboxMessage(
+        tenant_id=tenant_id,
+        task=task,
+        queue=queue,
+        kwargs={**kwargs, **({"tenant_id": str(tenant_id)} if tenant_id else {})},
+        dedupe_key=dedupe_key,
+        available_at=timezone.now() + dt.timedelta(seconds=delay_s),
+    )
+    OutboxMessage.objects.bulk_create([message], ignore_conflicts=dedupe_key is not None)

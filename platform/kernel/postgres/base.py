@@ -1,0 +1,54 @@
+"""Carry the scope (`kernel.tenancy`) to the database session before each query.
+
+The role and the tenant of the session change only when the scope changed, in one round trip. A
+rollback also rolls settings back, so after one the session's state counts as unknown.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.db.backends.postgresql import base
+
+from kernel.roles import APP_ROLE, SYSTEM_ROLE
+from kernel.tenancy import Scope, current_scope
+
+_APPLY = "SELECT set_config('role', %s, false), set_config('attune.tenant', %s, false)"
+_UNKNOWN = object()
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """One connection that never runs a query under another scope than the caller's."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._applied: object = _UNKNOWN
+        self.execute_wrappers.append(self._under_scope)
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Open (or take from the pool) a connection whose scope is not known yet."""
+        self._applied = _UNKNOWN
+        return super().get_new_connection(conn_params)
+
+    def _rollback(self) -> None:
+        self._applied = _UNKNOWN
+        super()._rollback()
+
+    def _savepoint_rollback(self, sid: str) -> None:
+        self._applied = _UNKNOWN
+        super()._savepoint_rollback(sid)
+
+    def _under_scope(
+        self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]
+    ) -> Any:
+        scope = current_scope()
+        if scope != self._applied or self._applied is _UNKNOWN:
+            self._apply(scope)
+        return execute(sql, params, many, context)
+
+    def _apply(self, scope: Scope | None) -> None:
+        role = settings.DATABASE_ROLE if scope is None else SYSTEM_ROLE if scope.is_system else APP_ROLE
+        tenant = "" if scope is None or scope.tenant_id is None else str(scope.tenant_id)
+        with self.wrap_database_errors:
+            self.connection.execute(_APPLY, (role, tenant))
+        self._applied = scope
