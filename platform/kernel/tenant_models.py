@@ -40,6 +40,6 @@ class TenantModel(models.Model):
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save; a new row without a tenant takes the one in scope."""
         scope = current_scope()
-        if self.tenant_id is None and scope is not None and scope.tenant_id is not None:
+        if self._state.adding and getattr(self, "tenant_id", None) is None and scope and scope.tenant_id:
             self.tenant_id = scope.tenant_id
         super().save(*args, **kwargs)

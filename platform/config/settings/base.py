@@ -1,6 +1,7 @@
 """What all situations share. Every value that a deployment may change is an environment variable."""
 
 from pathlib import Path
+from typing import Any
 
 import dj_database_url
 
@@ -84,20 +85,18 @@ TEMPLATES = [
 
 # --- database: connections take the application's role at once; `kernel.postgres` narrows it per scope
 DATABASE_ROLE = env.text("DATABASE_ROLE", APP_ROLE)
-DATABASES = {
+DATABASE_OPTIONS: dict[str, Any] = {
+    "options": f"-c role={DATABASE_ROLE}",
+    "pool": {"min_size": 1, "max_size": env.integer("DATABASE_POOL", 8), "timeout": 20},
+}
+DATABASES: dict[str, dict[str, Any]] = {
     "default": {
         **dj_database_url.parse(env.text("DATABASE_URL", "postgres:///attune")),
         "ENGINE": "kernel.postgres",
         "CONN_HEALTH_CHECKS": True,
     }
 }
-DATABASES["default"].setdefault("OPTIONS", {})
-DATABASES["default"]["OPTIONS"].update(
-    {
-        "options": f"-c role={DATABASE_ROLE}",
-        "pool": {"min_size": 1, "max_size": env.integer("DATABASE_POOL", 8), "timeout": 20},
-    }
-)
+DATABASES["default"]["OPTIONS"] = {**DATABASES["default"].get("OPTIONS", {}), **DATABASE_OPTIONS}
 DATABASES["default"]["TEST"] = {"NAME": DATABASES["default"]["NAME"]}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

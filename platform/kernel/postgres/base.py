@@ -31,20 +31,20 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return super().get_new_connection(conn_params)
 
     def _rollback(self) -> None:
+        super()._rollback()  # type: ignore[misc]  # missing in the stubs
         self._applied = _UNKNOWN
-        super()._rollback()
 
     def _savepoint_rollback(self, sid: str) -> None:
+        # not through a cursor: in a failed transaction nothing else may run before this, no scope either
+        with self.wrap_database_errors:
+            self.connection.execute(self.ops.savepoint_rollback_sql(sid))
         self._applied = _UNKNOWN
-        super()._savepoint_rollback(sid)
 
-    def _under_scope(
-        self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]
-    ) -> Any:
+    def _under_scope(self, execute: Callable[..., Any], *query: Any) -> Any:
         scope = current_scope()
         if scope != self._applied or self._applied is _UNKNOWN:
             self._apply(scope)
-        return execute(sql, params, many, context)
+        return execute(*query)
 
     def _apply(self, scope: Scope | None) -> None:
         role = settings.DATABASE_ROLE if scope is None else SYSTEM_ROLE if scope.is_system else APP_ROLE
