@@ -16,6 +16,8 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
     def missing(*args: Any, **kwargs: Any) -> Any:
         del args, kwargs
-        raise NotImplementedError(f"sgl_kernel.{name} was called, but this environment has no compiled SGLang kernels")
+        raise NotImplementedError(
+            f"sgl_kernel.{name} was called, but this environment has no compiled SGLang kernels"
+        )
 
     return missing
