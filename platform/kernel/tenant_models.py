@@ -1,6 +1,6 @@
 """Base classes of rows that belong to a tenant."""
 
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import models
 
@@ -32,7 +32,7 @@ class TenantModel(models.Model):
     tenant = models.ForeignKey("accounts.Tenant", on_delete=models.CASCADE, related_name="+", editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects: TenantManager[Self] = TenantManager()
+    objects: ClassVar[TenantManager[Self]] = TenantManager()
 
     class Meta:
         abstract = True

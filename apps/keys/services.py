@@ -1,0 +1,189 @@
+"""Make, check, rotate and revoke keys."""
+
+import datetime as dt
+import hashlib
+import hmac
+import secrets
+import string
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import connection, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.accounts.models import Membership, Tenant, User
+from apps.keys.header import Credential, parse_authorization
+from apps.keys.models import ApiKey, KeyScope
+from kernel.audit import record
+from kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthenticated
+from kernel.tenancy import tenant_scope
+
+_ALPHABET = string.ascii_letters + string.digits
+_PUBLIC_LENGTH = 16
+_LAST_USED_EVERY = dt.timedelta(minutes=1)
+# compared against when there is no such key, so that both refusals take the same steps
+_NO_KEY = hashlib.sha256(b"no key").digest()
+
+_FIND = (
+    "SELECT id, tenant_id, user_id, secret_sha256, scopes, expires_at, revoked_at, last_used_at, may_act"
+    " FROM attune_find_key(%s)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who a request acts for: what a valid key says."""
+
+    tenant_id: uuid.UUID
+    user_id: uuid.UUID
+    key_id: uuid.UUID
+    public_id: str
+    scopes: frozenset[str]
+
+    @property
+    def actor(self) -> str:
+        """How audit rows name this caller."""
+        return f"key:{self.public_id}"
+
+    def require(self, scope: KeyScope) -> None:
+        """Raise Forbidden unless the key has this scope."""
+        if scope.value not in self.scopes:
+            raise Forbidden(f"This key lacks the scope `{scope.value}`.", code="insufficient_scope")
+
+
+def authenticate(header: str | None) -> Caller:
+    """Return who the `Authorization` header speaks for.
+
+    Reads the key's row every time: no cache can revive a revoked key. Raises Unauthenticated for
+    anything but a key that is known, not revoked and not expired, whose user is active and still a
+    member of the tenant. The message never repeats what was sent.
+    """
+    credential = parse_authorization(header)
+    with connection.cursor() as cursor:
+        cursor.execute(_FIND, [credential.public_id])
+        row = cursor.fetchone()
+    stored = bytes(row[3]) if row is not None else _NO_KEY
+    matches = hmac.compare_digest(stored, _hash(credential.secret))
+    if row is None or not matches:
+        raise Unauthenticated("The API key is not valid.", code="invalid_api_key")
+    key_id, tenant_id, user_id, _, scopes, expires_at, revoked_at, last_used_at, may_act = row
+    now = timezone.now()
+    if revoked_at is not None or (expires_at is not None and expires_at <= now) or not may_act:
+        raise Unauthenticated("The API key is revoked or expired.", code="invalid_api_key")
+    if last_used_at is None or now - last_used_at > _LAST_USED_EVERY:
+        _touch(tenant_id=tenant_id, key_id=key_id, now=now)
+    return Caller(tenant_id, user_id, key_id, credential.public_id, frozenset(scopes))
+
+
+def create_key(
+    *,
+    tenant: Tenant,
+    user: User,
+    name: str,
+    scopes: Sequence[KeyScope | str],
+    expires_at: dt.datetime | None = None,
+    actor: str | None = None,
+) -> tuple[ApiKey, str]:
+    """Create a key of a member of the tenant; returns it with its text, which is never seen again."""
+    wanted = sorted({KeyScope(scope).value for scope in scopes})
+    if not wanted:
+        raise InvalidInput("A key needs at least one scope.", field="scopes")
+    if expires_at is not None and expires_at <= timezone.now():
+        raise InvalidInput("The expiry lies in the past.", field="expires_at")
+    with tenant_scope(tenant.id), transaction.atomic():
+        if not Membership.objects.filter(user=user).exists():
+            raise InvalidInput("The user is not a member of this tenant.", field="user")
+        key, text = _issue(
+            tenant_id=tenant.id, user_id=user.id, name=name, scopes=wanted, expires_at=expires_at
+        )
+        record(
+            actor=actor or f"user:{user.id}",
+            action="key.create",
+            target=f"key:{key.public_id}",
+            tenant_id=tenant.id,
+            detail={"name": name, "scopes": wanted},
+        )
+    return key, text
+
+
+def rotate_key(
+    *, tenant_id: uuid.UUID, key_id: uuid.UUID, actor: str, overlap_s: float
+) -> tuple[ApiKey, str]:
+    """Issue a key with the same name, scopes and expiry; the old one ends after `overlap_s` seconds."""
+    if overlap_s < 0:
+        raise InvalidInput("The overlap cannot be negative.", field="overlap_s")
+    with tenant_scope(tenant_id), transaction.atomic():
+        old = _locked(key_id)
+        now = timezone.now()
+        if old.revoked_at is not None or (old.expires_at is not None and old.expires_at <= now):
+            raise Conflict("A revoked or expired key cannot be rotated.")
+        key, text = _issue(
+            tenant_id=tenant_id,
+            user_id=old.user_id,
+            name=old.name,
+            scopes=old.scopes,
+            expires_at=old.expires_at,
+        )
+        ends = now + dt.timedelta(seconds=overlap_s)
+        old.expires_at = ends if old.expires_at is None else min(ends, old.expires_at)
+        old.save(update_fields=["expires_at"])
+        record(
+            actor=actor,
+            action="key.rotate",
+            target=f"key:{old.public_id}",
+            tenant_id=tenant_id,
+            detail={"successor": key.public_id, "overlap_s": overlap_s},
+        )
+    return key, text
+
+
+def revoke_key(*, tenant_id: uuid.UUID, key_id: uuid.UUID, actor: str) -> ApiKey:
+    """Revoke a key: the next request with it is refused on every process. Again changes nothing."""
+    with tenant_scope(tenant_id), transaction.atomic():
+        key = _locked(key_id)
+        if key.revoked_at is None:
+            key.revoked_at = timezone.now()
+            key.save(update_fields=["revoked_at"])
+            record(actor=actor, action="key.revoke", target=f"key:{key.public_id}", tenant_id=tenant_id)
+    return key
+
+
+def _issue(
+    *,
+    tenant_id: uuid.UUID,
+    user_id: uuid.UUID,
+    name: str,
+    scopes: Sequence[str],
+    expires_at: dt.datetime | None,
+) -> tuple[ApiKey, str]:
+    public_id = "".join(secrets.choice(_ALPHABET) for _ in range(_PUBLIC_LENGTH))
+    credential = Credential(public_id, secrets.token_urlsafe(32))
+    key = ApiKey.objects.create(
+        tenant_id=tenant_id,
+        user_id=user_id,
+        name=name,
+        public_id=public_id,
+        secret_sha256=_hash(credential.secret),
+        scopes=list(scopes),
+        expires_at=expires_at,
+    )
+    return key, credential.text
+
+
+def _locked(key_id: uuid.UUID) -> ApiKey:
+    key = ApiKey.objects.select_for_update().filter(id=key_id).first()
+    if key is None:
+        raise NotFound("There is no such key.")
+    return key
+
+
+def _touch(*, tenant_id: uuid.UUID, key_id: uuid.UUID, now: dt.datetime) -> None:
+    stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _LAST_USED_EVERY)
+    with tenant_scope(tenant_id):
+        ApiKey.objects.filter(stale, id=key_id).update(last_used_at=now)
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
