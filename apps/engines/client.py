@@ -1,0 +1,328 @@
+"""One SGLang 0.5.23 server over HTTP: generate, score, adapters, health."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+import aiohttp
+import orjson
+from django.conf import settings
+
+from apps.engines.chat import chat_format
+from apps.engines.replies import (
+    Chunk,
+    EngineBroken,
+    EngineRejected,
+    EngineUnavailable,
+    Reply,
+    error_of,
+    input_logprobs,
+)
+from kernel.errors import InvalidInput
+
+_CONNECT_S = 5.0
+_KEEPALIVE_S = 2.0  # the server closes idle connections after 5 s: never race it with a request
+_ABORT_S = 5.0
+_ASK_S = 15.0
+_MAX_REPLY_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """What an engine says of itself; its keys, which `/server_info` also lists, are left where they are."""
+
+    boot_id: str
+    model_path: str
+    max_loaded_loras: int
+    max_loras_per_batch: int
+    max_lora_rank: int
+    target_modules: frozenset[str]
+
+
+class EngineClient:
+    """Talks to one engine. Connections are opened when first used and belong to the running event loop.
+
+    Raises EngineUnavailable (503), EngineBusy (429), EngineBroken (502), AdapterMissing (503) or
+    EngineRejected (400).
+    """
+
+    def __init__(
+        self,
+        url: str,
+        api_key: str = "",
+        admin_key: str = "",
+        *,
+        vocab_size: int | None = None,
+        timeout_s: float = 300.0,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self._api_key = api_key
+        self._admin_key = admin_key or api_key
+        self._vocab_size = vocab_size
+        self._timeout_s = timeout_s
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._aborts: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Wait for aborts that are on their way and close the connections."""
+        if self._aborts:
+            await asyncio.wait(self._aborts, timeout=_ABORT_S)
+        if self._session is not None and self._loop is asyncio.get_running_loop():
+            await self._session.close()
+        self._session = None
+
+    async def generate(
+        self,
+        *,
+        input_ids: Sequence[int],
+        sampling: Mapping[str, Any],
+        adapter: str | None = None,
+        stream: bool = True,
+    ) -> AsyncIterator[Chunk]:
+        """Yield the reply to `input_ids` as it comes (`stream`) or in one chunk.
+
+        `sampling` has SGLang's names (temperature, top_p, top_k, max_new_tokens, stop …). `adapter` is an
+        immutable served name; None is the bare base. Leaving the iterator early, also by cancelling,
+        stops the engine's work on the request at once: close it (`aclosing`) where you may leave.
+        """
+        self._check_ids(input_ids)
+        if sampling.get("n", 1) != 1:
+            raise InvalidInput("an engine is asked for one reply at a time", field="n")
+        rid = uuid4().hex
+        body = {
+            "rid": rid,
+            "input_ids": list(input_ids),
+            "sampling_params": dict(sampling),
+            "return_logprob": True,
+            "stream": stream,
+            "lora_path": adapter,
+        }
+        stop = sampling.get("stop") or ()
+        reply = Reply(stop=(stop,) if isinstance(stop, str) else stop)
+        try:
+            frames = self._frames(body) if stream else self._only_frame(body)
+            async with aclosing(frames):
+                async for frame in frames:
+                    yield reply.advance(frame)
+            if not reply.finished:
+                raise EngineBroken("the engine ended the stream in the middle of the reply")
+        except (asyncio.CancelledError, GeneratorExit):
+            if not reply.finished:
+                self._abort_soon(rid)
+            raise
+
+    async def score(
+        self, ids: Sequence[int], adapter: str | None = None, *, timeout_s: float | None = None
+    ) -> list[float]:
+        """Return the log-probability of each of `ids` after the first given those before, nats, at T = 1."""
+        self._check_ids(ids)
+        body = {
+            "input_ids": list(ids),
+            "sampling_params": {"max_new_tokens": 0, "temperature": 1.0},
+            "return_logprob": True,
+            "logprob_start_len": 0,
+            "stream": False,
+            "lora_path": adapter,
+        }
+        return input_logprobs(ids, await self._ask("POST", "/generate", body, timeout_s=timeout_s))
+
+    async def load(self, name: str, path: str, *, timeout_s: float = 60.0) -> None:
+        """Load the adapter in the directory `path` under `name`. Loading it again is not an error.
+
+        A name that is loaded from another path is refused: names are immutable. Raises EngineRejected
+        with the engine's reason.
+        """
+        present = (await self.loaded()).get(name)
+        if present == path:
+            return
+        if present is not None:
+            raise EngineRejected(f"{name} is already loaded from another place")
+        await self._adapter("load", {"lora_name": name, "lora_path": path}, timeout_s)
+
+    async def unload(self, name: str, *, timeout_s: float = 30.0) -> None:
+        """Unload `name`; the engine first waits for requests that use it. Not loaded: nothing to do."""
+        if name in await self.loaded():
+            await self._adapter("unload", {"lora_name": name}, timeout_s)
+
+    async def loaded(self) -> dict[str, str]:
+        """Return the adapters that may be asked for now: served name to path."""
+        answer = await self._ask("GET", "/v1/models")
+        return {card["id"]: card["root"] for card in answer.get("data", []) if card.get("parent")}
+
+    async def ready(self) -> bool:
+        """Return whether the engine takes requests; cheap, and False rather than an error."""
+        try:
+            async with self._answer("GET", "/ready", None, timeout_s=_CONNECT_S) as response:
+                return response.status == 200
+        except EngineUnavailable:
+            return False
+
+    async def boot_id(self) -> str:
+        """Return a word that is another one after every restart."""
+        return (await self.info()).boot_id
+
+    async def info(self) -> EngineInfo:
+        """Return what the engine is and when it booted."""
+        said = await self._ask("GET", "/server_info")
+        # nothing in there is the time of the start; durations in nanoseconds and the random seed differ
+        boot = json.dumps([said.get("startup_time"), said.get("random_seed")], sort_keys=True)
+        return EngineInfo(
+            boot_id=hashlib.sha256(boot.encode()).hexdigest()[:16],
+            model_path=str(said.get("model_path") or ""),
+            max_loaded_loras=int(said.get("max_loaded_loras") or 0),
+            max_loras_per_batch=int(said.get("max_loras_per_batch") or 0),
+            max_lora_rank=int(said.get("max_lora_rank") or 0),
+            target_modules=frozenset(said.get("lora_target_modules") or ()),
+        )
+
+    # --- below: HTTP
+
+    def _check_ids(self, ids: Sequence[int]) -> None:
+        # an id outside the vocabulary kills the server
+        size = self._vocab_size if self._vocab_size is not None else chat_format().vocab_size
+        if not ids or min(ids) < 0 or max(ids) >= size:
+            raise InvalidInput(f"token ids must be there and lie in [0, {size})", field="input_ids")
+
+    async def _adapter(self, verb: str, body: dict[str, str], timeout_s: float) -> None:
+        path = f"/{verb}_lora_adapter"
+        async with self._answer("POST", path, body, admin=True, timeout_s=timeout_s) as response:
+            answer = _parsed(await response.read())
+        if response.status == 200 and answer.get("success"):
+            return
+        reason = str(answer.get("error_message") or answer.get("error") or f"status {response.status}")
+        if verb == "load" and "already loaded" in reason:
+            return  # somebody else loaded it between our look and our call
+        kind = EngineRejected if response.status == 400 else EngineUnavailable
+        raise kind(f"the engine did not {verb} {body['lora_name']}: {reason}"[:400])
+
+    async def _only_frame(self, body: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        yield await self._ask("POST", "/generate", body, timeout_s=self._timeout_s)
+
+    async def _frames(self, body: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        """Yield the stream's frames; of those that arrived together only the last, as each holds all before."""
+        async with self._answer("POST", "/generate", body, timeout_s=None) as response:
+            if response.status != 200:
+                raise error_of(response.status, _message(await response.read()))
+            rest = b""
+            async for data in response.content.iter_any():
+                *whole, rest = (rest + data).split(b"\n\n")
+                if len(rest) > _MAX_REPLY_BYTES:
+                    raise EngineBroken("the engine sent a frame without an end")
+                frames = [line[5:].strip() for line in whole if line.startswith(b"data:")]
+                frames = [frame for frame in frames if frame != b"[DONE]"]
+                if frames:
+                    yield _parsed(frames[-1])
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        timeout_s: float | None = None,
+    ) -> dict[str, Any]:
+        async with self._answer(method, path, body, timeout_s=timeout_s or _ASK_S) as response:
+            content = await response.read()
+            if response.status != 200:
+                raise error_of(response.status, _message(content))
+            return _parsed(content)
+
+    @asynccontextmanager
+    async def _answer(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None,
+        *,
+        timeout_s: float | None,
+        admin: bool = False,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Open one request. `timeout_s` bounds all of it; None bounds each wait for bytes instead."""
+        key = self._admin_key if admin else self._api_key
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            async with self._connections().request(
+                method,
+                f"{self.url}{path}",
+                data=None if body is None else orjson.dumps(body),
+                headers=headers,
+                timeout=aiohttp.ClientTimeout(
+                    total=timeout_s, sock_connect=_CONNECT_S, sock_read=self._timeout_s
+                ),
+            ) as response:
+                yield response
+        except aiohttp.ClientPayloadError as error:
+            raise EngineBroken("the connection to the engine broke in the middle of an answer") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise EngineUnavailable(
+                f"the engine does not answer ({type(error).__name__})", retry_after_s=1.0
+            ) from error
+
+    def _connections(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._session.closed or self._loop is not loop:
+            self._loop = loop
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S),
+                trust_env=False,
+            )
+        return self._session
+
+    def _abort_soon(self, rid: str) -> None:
+        # the server notices a closed connection only seconds later; told so, it stops with the next token
+        task = asyncio.get_running_loop().create_task(self._abort(rid))
+        self._aborts.add(task)
+        task.add_done_callback(self._aborts.discard)
+
+    async def _abort(self, rid: str) -> None:
+        try:
+            async with self._answer(
+                "POST", "/abort_request", {"rid": rid}, admin=True, timeout_s=_ABORT_S
+            ) as response:
+                await response.read()
+        except EngineUnavailable:
+            return  # the closed connection is the second way by which it learns
+
+
+def _parsed(content: bytes) -> dict[str, Any]:
+    try:
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise EngineBroken("the engine's answer is not JSON") from error
+    if not isinstance(value, dict):
+        raise EngineBroken("the engine's answer is not an object")
+    return value
+
+
+def _message(content: bytes) -> str:
+    try:
+        error = _parsed(content).get("error", "")
+    except EngineBroken:
+        return ""
+    return str(error.get("message", "") if isinstance(error, dict) else error)
+
+
+@cache
+def engine_client(url: str) -> EngineClient:
+    """Return this process's client of the engine at `url`, with the keys of the settings."""
+    return EngineClient(
+        url, settings.ENGINE_API_KEY, settings.ENGINE_ADMIN_KEY, timeout_s=settings.ENGINE_TIMEOUT_S
+    )

@@ -1,0 +1,172 @@
+"""What an SGLang server answers, checked: deltas of a reply, and errors by what they mean."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernel.errors import AttuneError, InvalidInput, RateLimited, Unavailable
+
+
+class EngineUnavailable(Unavailable):
+    """The engine does not answer, or not yet: another try later may work."""
+
+    code = "engine_unavailable"
+
+
+class AdapterMissing(EngineUnavailable):
+    """The engine does not have the adapter it was asked for; reconciling brings it back."""
+
+    code = "adapter_missing"
+
+
+class EngineBroken(EngineUnavailable):
+    """The engine stopped in the middle of a reply, or its answer makes no sense."""
+
+    code = "engine_broken"
+    status = 502
+
+
+class EngineBusy(RateLimited):
+    """The engine's queue is full."""
+
+    code = "engine_busy"
+
+
+class EngineRejected(InvalidInput):
+    """The engine does not accept the request as it is; trying again will not help."""
+
+    code = "engine_rejected"
+
+
+def error_of(status: int, message: str) -> AttuneError:
+    """Return the error that an engine's status and words mean.
+
+    Words about adapters stay out of the message: they list the names of other tenants' adapters.
+    """
+    if "LoRA adapter" in message or "lora" in message.lower():
+        return AdapterMissing("the engine does not have this adapter loaded", retry_after_s=5.0)
+    if status == 429 or "queue is full" in message:
+        return EngineBusy("the engine's queue is full", retry_after_s=1.0)
+    if 400 <= status < 500 and status not in (401, 403, 404, 408):
+        return EngineRejected(message)
+    if status in (401, 403):
+        return EngineUnavailable("the engine does not accept this platform's key")
+    return EngineUnavailable(f"the engine answered with status {status}", retry_after_s=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one request so far."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What a reply gained since the chunk before. Only the last one has a `finish_reason`."""
+
+    text: str
+    output_ids: list[int]
+    output_logprobs: list[float]
+    """One for each of `output_ids`, nats, at the sampled temperature; empty where `misaligned` says why."""
+    finish_reason: str | None = None
+    """stop, length or abort."""
+    stopped_by: int | str | None = None
+    """The token (int) or stop string (str) that ended the reply."""
+    usage: Usage = field(default_factory=Usage)
+    misaligned: str = ""
+    """Why this reply's log-probabilities cannot be trusted; once set it stays set for the reply."""
+
+
+class Reply:
+    """Turns SGLang's cumulative frames of one reply into chunks.
+
+    Text that may yet turn out to be the beginning of a stop string is held back until that is known.
+    """
+
+    def __init__(self, *, stop: Sequence[str] = ()) -> None:
+        self._stop = tuple(stop)
+        self._text = 0
+        self._tokens = 0
+        self._misaligned = ""
+        self.finished = False
+
+    def advance(self, frame: Mapping[str, Any]) -> Chunk:
+        """Return what `frame` adds. Raises where the frame says that the engine gave up."""
+        meta = frame.get("meta_info") or {}
+        if "error" in frame:
+            error = frame["error"] if isinstance(frame["error"], dict) else {"message": str(frame["error"])}
+            raise error_of(int(error.get("code") or 500), str(error.get("message", "")))
+        reason = meta.get("finish_reason") or {}
+        if reason.get("type") == "abort" and reason.get("status_code"):
+            raise error_of(int(reason["status_code"]), str(reason.get("message", "")))
+        text, ids = frame.get("text"), frame.get("output_ids")
+        if not isinstance(text, str) or not isinstance(ids, list):
+            raise EngineBroken("the engine's frame has no text or no output_ids")
+        self.finished = bool(reason)
+        fresh_ids = ids[self._tokens :]
+        logprobs = self._aligned(ids, meta.get("output_token_logprobs"))
+        self._tokens = max(self._tokens, len(ids))
+        return Chunk(
+            text=self._certain(text),
+            output_ids=fresh_ids,
+            output_logprobs=logprobs,
+            finish_reason=reason.get("type"),
+            stopped_by=reason.get("matched"),
+            usage=Usage(
+                int(meta.get("prompt_tokens") or 0),
+                int(meta.get("completion_tokens") or 0),
+                int(meta.get("cached_tokens") or 0),
+            ),
+            misaligned=self._misaligned,
+        )
+
+    def _certain(self, text: str) -> str:
+        end = len(text)
+        if not self.finished:
+            end -= max((_overlap(text, stop) for stop in self._stop), default=0)
+        fresh = text[self._text : end]
+        self._text = max(self._text, end)
+        return fresh
+
+    def _aligned(self, ids: list[int], logprobs: object) -> list[float]:
+        """Return the new tokens' log-probabilities, or none and say why: nothing is ever padded."""
+        if not self._misaligned:
+            self._misaligned = _misalignment(ids, logprobs, since=self._tokens)
+        if self._misaligned or not isinstance(logprobs, list):
+            return []
+        return [float(entry[0]) for entry in logprobs[self._tokens : len(ids)]]
+
+
+def _overlap(text: str, stop: str) -> int:
+    """Return the length of the longest end of `text` that is a beginning of `stop`, but not all of it."""
+    return next((n for n in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:n])), 0)
+
+
+def _misalignment(ids: list[int], logprobs: object, *, since: int) -> str:
+    if not isinstance(logprobs, list):
+        return "the engine sent no log-probabilities"
+    if len(ids) < since:
+        return f"the engine took tokens back: {since} became {len(ids)}"
+    if len(logprobs) != len(ids):
+        return f"{len(logprobs)} log-probabilities for {len(ids)} tokens"
+    for place in range(since, len(ids)):
+        value, token = logprobs[place][0], logprobs[place][1]
+        if token != ids[place]:
+            return f"token {place} is {ids[place]}, its log-probability is of {token}"
+        if not isinstance(value, int | float) or not -1e4 < value <= 1e-3:
+            return f"the log-probability of token {place} is {value}"
+    return ""
+
+
+def input_logprobs(ids: Sequence[int], reply: Mapping[str, Any]) -> list[float]:
+    """Return log p(ids[t+1] | ids[:t+1]) for t = 0 … len(ids) - 2, nats, as the engine scored them."""
+    entries = (reply.get("meta_info") or {}).get("input_token_logprobs") or []
+    if [entry[1] for entry in entries] != list(ids):
+        raise EngineBroken(f"the engine scored {len(entries)} of {len(ids)} tokens")
+    values = [entry[0] for entry in entries[1:]]
+    if not all(isinstance(value, int | float) for value in values):
+        raise EngineBroken("the engine left a token without a log-probability")
+    return [float(value) for value in values]
