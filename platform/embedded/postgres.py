@@ -143,7 +143,7 @@ class Postgres:
         with os.fdopen(descriptor, "w") as file:
             file.write(self.password)
         self._own(secret)
-        command = [
+        command: list[str | Path] = [
             *(binary("initdb"), "-D", aside, "-U", SUPERUSER, f"--pwfile={secret}", "--auth=scram-sha-256"),
             *("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
             *("--no-instructions", *([] if self.durable else ["--no-sync"])),
