@@ -7,7 +7,6 @@ checked when the object is made, wherever it is made, so a value out of bounds n
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import types
 import typing
@@ -64,10 +63,15 @@ class Contract:
             raise ContractError(f"{cls.__name__}: {error}") from error
 
 
-@functools.cache
+_HINTS: dict[type, dict[str, Any]] = {}
+
+
 def _hints(cls: type) -> dict[str, Any]:
-    hints = typing.get_type_hints(cls, include_extras=True)
-    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+    """Field names and types of a contract, read once per class: a batch holds many thousands of values."""
+    if cls not in _HINTS:
+        hints = typing.get_type_hints(cls, include_extras=True)
+        _HINTS[cls] = {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+    return _HINTS[cls]
 
 
 def _encode(value: object) -> Any:

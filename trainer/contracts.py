@@ -29,6 +29,10 @@ was passed (not finite, norm, KL); the samples deserve a look. failed: the surro
 the same request may be tried again. Only `made` leaves anything on the disk."""
 
 
+Part = Literal["rl", "opd"]
+"""rl: the reward part of the loss. opd: the distillation of the hinted teacher."""
+
+
 @dataclass(frozen=True, slots=True)
 class SampleInput(Contract):
     """One reply to learn from: one turn, with the exact ids that the engine saw and gave."""
@@ -245,7 +249,7 @@ class SampleOutcome(Contract):
 
     sample_id: Name
     """As it was sent."""
-    parts: tuple[Literal["rl", "opd"], ...]
+    parts: tuple[Part, ...]
     """Losses it took part in; empty: none, and `reason` says why."""
     reason: str = ""
     """Why a part was left out, in words; several joined by "; "."""

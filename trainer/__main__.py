@@ -1,0 +1,104 @@
+"""`python -m trainer`: a long-lived child (`serve`), or one request from a file (`step`)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trainer.codec import Contract
+    from trainer.model.policy import PolicyModel
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 where it ended well; 1 where the one request did not succeed; 2 where the model or an option is wrong."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    os.environ.setdefault("OMP_NUM_THREADS", str(options.threads))
+    # idle threads that spin would take the engine's core away
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    from trainer.serve import serve, take_stdout
+
+    protocol = take_stdout()
+    model = _model(options)
+    if model is None:
+        return 2
+    try:
+        if options.command == "serve":
+            serve(model, sys.stdin, protocol)
+            return 0
+        return _once(model, options.request.read_text(encoding="utf-8"), protocol)
+    finally:
+        from trainer.model.parallel import leave
+
+        leave()
+
+
+def _once(model: PolicyModel, line: str, protocol: object) -> int:
+    from trainer.contracts import ErrorLine, StepReport
+    from trainer.serve import answer
+
+    failed = False
+
+    def say(message: Contract) -> None:
+        nonlocal failed
+        failed = failed or isinstance(message, ErrorLine)
+        failed = failed or (isinstance(message, StepReport) and message.outcome in ("refused", "failed"))
+        if model.ranks.first:
+            print(json.dumps(message.to_json()), file=protocol, flush=True)  # type: ignore[call-overload]
+
+    answer(model, line, say)
+    return 1 if failed else 0
+
+
+def _model(options: argparse.Namespace) -> PolicyModel | None:
+    import torch
+
+    from trainer.errors import UnsupportedModelError
+    from trainer.model.parallel import choose_device, join
+    from trainer.model.policy import PolicyModel
+
+    torch.set_num_threads(options.threads)
+    try:
+        ranks = join(choose_device(options.device))
+        return PolicyModel(options.model, ranks=ranks, dtype=getattr(torch, options.dtype))
+    except (UnsupportedModelError, ValueError) as error:
+        print(f"trainer: {error}", file=sys.stderr)
+        return None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer",
+        description="Trains LoRA adapters on a frozen base. Start it under torchrun for several ranks.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    serve = commands.add_parser(
+        "serve", help="read JSON lines (trainer/contracts.py) on standard input, answer on standard output"
+    )
+    step = commands.add_parser("step", help="carry out one request from a file, then end")
+    step.add_argument(
+        "--request", type=Path, required=True, help="file with one request, as a line of `serve`"
+    )
+    for command in (serve, step):
+        command.add_argument("--model", type=Path, required=True, help="plain transformers directory")
+        command.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+        command.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
+        command.add_argument(
+            "--threads",
+            type=int,
+            default=int(os.environ.get("TRAINER_THREADS", "1")),
+            help="torch threads on the CPU (default: $TRAINER_THREADS, or 1)",
+        )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""The pass that makes the gradient: forward, losses and backward, a micro-batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from trainer.batching import MicroBatch, Row, plan
+from trainer.contracts import StepConfig
+from trainer.losses.combined import TokenBatch, combined_loss
+from trainer.model.head import Teacher, score
+from trainer.model.policy import PolicyModel
+from trainer.scoring import Tick, hidden_at
+from trainer.signals import Shares, Signal
+from trainer.teacher import Lesson
+
+
+@dataclass(frozen=True, slots=True)
+class SampleTokens:
+    """What was seen of one sample's reply tokens [tokens], on the host, float32."""
+
+    prox: torch.Tensor
+    behaviour: torch.Tensor | None
+    teacher: torch.Tensor | None
+    teacher_kl: torch.Tensor | None
+    kept: torch.Tensor
+    clipped: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Of a whole batch; the parts before their weights."""
+
+    total: float
+    rl: float
+    opd: float
+    kl: float
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What the pass works on; dictionaries by the signal's index."""
+
+    signals: Sequence[Signal]
+    lessons: Mapping[int, Lesson]
+    base: Mapping[int, torch.Tensor]
+    """Log-probabilities of the bare base, where the KL to it has a weight."""
+    prox: Mapping[int, torch.Tensor]
+    """Of the policy as the step began; empty with a single update, where it is what the pass itself computes."""
+
+
+def student_row(index: int, signal: Signal) -> Row:
+    """The sequence that the engine saw and wrote."""
+    output = signal.sample.output_ids
+    return Row(index, signal.sample.prompt_ids + output, len(output))
+
+
+def accumulate(
+    model: PolicyModel,
+    material: Material,
+    chosen: Mapping[int, Shares],
+    config: StepConfig,
+    tick: Tick,
+) -> tuple[Losses, dict[int, SampleTokens]]:
+    """Adds the gradient of the loss over the chosen samples to the adapter's parameters."""
+    rows = [student_row(index, material.signals[index]) for index in chosen]
+    sums = torch.zeros(4, dtype=torch.float64)
+    seen: dict[int, SampleTokens] = {}
+    for batch in plan(rows, config.token_budget):
+        tokens = _token_batch(model, batch, material, chosen, config)
+        loss = combined_loss(tokens, config.loss)
+        loss.total.backward()
+        sums += torch.stack([loss.total.detach(), loss.rl, loss.opd, loss.kl]).double().cpu()
+        columns = zip(
+            *(
+                column.detach().cpu().split(batch.sizes)
+                for column in (tokens.prox, tokens.behaviour, loss.kept, loss.clipped)
+            ),
+            strict=True,
+        )
+        kls = (
+            tokens.teacher_kl.detach().cpu().split(batch.sizes)
+            if tokens.teacher_kl is not None
+            else [None] * len(batch.rows)
+        )
+        for row, (prox, behaviour, kept, clipped), kl in zip(batch.rows, columns, kls, strict=True):
+            lesson = material.lessons.get(row.key)
+            seen[row.key] = SampleTokens(
+                prox=prox,
+                behaviour=behaviour if material.signals[row.key].in_ratio else None,
+                teacher=lesson.logprob.cpu() if lesson and lesson.logprob is not None else None,
+                teacher_kl=kl if lesson else None,
+                kept=kept,
+                clipped=clipped,
+            )
+            tick(row.scored)
+    total, rl, opd, to_base = sums.tolist()
+    return Losses(total, rl, opd, to_base), seen
+
+
+def _token_batch(
+    model: PolicyModel,
+    batch: MicroBatch,
+    material: Material,
+    chosen: Mapping[int, Shares],
+    config: StepConfig,
+) -> TokenBatch:
+    device = model.ranks.device
+    signals = [material.signals[row.key] for row in batch.rows]
+
+    def spread(values: Sequence[float]) -> torch.Tensor:
+        sizes = torch.tensor(batch.sizes)
+        return torch.tensor(list(values), dtype=torch.float32).repeat_interleave(sizes).to(device)
+
+    def joined(found: Mapping[int, torch.Tensor], otherwise: torch.Tensor) -> torch.Tensor:
+        parts = otherwise.split(batch.sizes)
+        rows = zip(batch.rows, parts, strict=True)
+        return torch.cat([found[row.key].to(device) if row.key in found else part for row, part in rows])
+
+    scores = score(
+        model,
+        hidden_at(model, batch),
+        batch.tokens().to(device),
+        spread([signal.temperature for signal in signals]),
+        chunk=config.chunk_tokens,
+        teacher=_full_teacher(model, batch, material),
+    )
+    current = scores.logprob.detach()
+    prox = joined(material.prox, current)
+    engine = {
+        row.key: torch.tensor(signal.sample.output_logprobs, dtype=torch.float32)
+        for row, signal in zip(batch.rows, signals, strict=True)
+        if signal.in_ratio
+    }
+    taught = {row.key: material.lessons[row.key] for row in batch.rows if row.key in material.lessons}
+    said = {key: lesson.logprob for key, lesson in taught.items() if lesson.logprob is not None}
+    share = [chosen[row.key] for row in batch.rows]
+    return TokenBatch(
+        logprob=scores.logprob,
+        prox=prox,
+        behaviour=joined(engine, prox),
+        advantage=spread([signal.advantage for signal in signals]),
+        rl_share=spread([one.rl for one in share]),
+        opd_share=spread([one.opd for one in share]),
+        kl_share=spread([one.kl for one in share]),
+        teacher=joined(said, prox) if said else None,
+        teacher_kl=scores.kl,
+        base=joined(material.base, prox) if material.base else None,
+    )
+
+
+def _full_teacher(model: PolicyModel, batch: MicroBatch, material: Material) -> Teacher | None:
+    """The micro-batch's teachers side by side; a sample without one gets an even distribution, and no share."""
+    hidden = {
+        row.key: lesson.hidden
+        for row in batch.rows
+        if (lesson := material.lessons.get(row.key)) and lesson.hidden is not None
+    }
+    if not hidden:
+        return None
+    most = max(states.size(0) for states in hidden.values())
+    size = sum(batch.sizes)
+    example = next(iter(hidden.values()))
+    states = example.new_zeros(most, size, example.size(2))
+    share = torch.zeros(most, size, device=model.ranks.device)
+    share[0] = 1.0
+    start = 0
+    for row in batch.rows:
+        if row.key in hidden:
+            count = hidden[row.key].size(0)
+            states[:count, start : start + row.scored] = hidden[row.key]
+            share[:count, start : start + row.scored] = 1.0 / count
+        start += row.scored
+    return Teacher(states, share)

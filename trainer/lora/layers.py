@@ -1,0 +1,146 @@
+"""PEFT's LoRA layer over Megatron's column- and row-parallel linears.
+
+PEFT's own Megatron support does not work with this megatron-core, so two small layers are registered through
+`LoraConfig._register_custom_module`. PEFT marks that call experimental: the version is pinned and a test holds it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from megatron.core.tensor_parallel import ColumnParallelLinear, RowParallelLinear
+from megatron.core.tensor_parallel.mappings import (
+    copy_to_tensor_model_parallel_region,
+    reduce_from_tensor_model_parallel_region,
+)
+from peft import LoraConfig, inject_adapter_in_model
+from peft.tuners.lora.layer import LoraLayer
+from torch import nn
+
+from trainer.contracts import LoraSpec
+
+ADAPTER = "default"
+MEGATRON_TARGETS = ("linear_qkv", "linear_proj", "linear_fc1", "linear_fc2")
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterPair:
+    """The two matrices on one Megatron linear, as this rank holds them (float32).
+
+    A [rank, in] is cut by columns where `row_parallel`, B [out, rank] by rows where not; the other is whole.
+    """
+
+    a: nn.Parameter
+    b: nn.Parameter
+    row_parallel: bool
+
+
+class _MegatronLora(nn.Module, LoraLayer):
+    base_layer: Any
+    lora_A: Any  # noqa: N815 - PEFT's name
+    lora_B: Any  # noqa: N815 - PEFT's name
+    get_base_layer: Any
+    update_layer: Any
+    scaling: dict[str, float]
+    tp_group: Any
+    _disable_adapters: Any
+
+    def __init__(
+        self,
+        base_layer: nn.Module,
+        adapter_name: str,
+        config: LoraConfig,
+        r: int = 0,
+        lora_alpha: float = 1,
+        **kwargs: Any,
+    ) -> None:
+        nn.Module.__init__(self)
+        LoraLayer.__init__(self, base_layer)
+        base: Any = self.get_base_layer()
+        self.tp_group = base.tp_group
+        self.measure(base)
+        self._active_adapter = adapter_name
+        self.update_layer(adapter_name, r, lora_alpha, config=config)
+
+    def measure(self, base: Any) -> None:
+        """Sets `in_features` and `out_features` of this rank."""
+        raise NotImplementedError
+
+    def low_rank(self, x: torch.Tensor) -> torch.Tensor:
+        """B(A(x)), with what the ranks must exchange in between."""
+        raise NotImplementedError
+
+    def forward(self, x: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
+        y, bias = self.base_layer(x, *args, **kwargs)
+        if self.disable_adapters:
+            return y, bias
+        delta = self.low_rank(x.to(self.lora_A[ADAPTER].weight.dtype)) * self.scaling[ADAPTER]
+        return y + delta.to(y.dtype), bias
+
+
+class ColumnLora(_MegatronLora):
+    """A whole, B cut by rows: the exchange is in the backward pass, of `rank` numbers a token."""
+
+    def measure(self, base: Any) -> None:
+        self.in_features, self.out_features = base.input_size, base.output_size_per_partition
+
+    def low_rank(self, x: torch.Tensor) -> torch.Tensor:
+        narrow = copy_to_tensor_model_parallel_region(self.lora_A[ADAPTER](x), group=self.tp_group)
+        return self.lora_B[ADAPTER](narrow)
+
+
+class RowLora(_MegatronLora):
+    """A cut by columns, B whole: the exchange is in the forward pass, of `rank` numbers a token."""
+
+    def measure(self, base: Any) -> None:
+        self.in_features, self.out_features = base.input_size_per_partition, base.output_size
+
+    def low_rank(self, x: torch.Tensor) -> torch.Tensor:
+        narrow = reduce_from_tensor_model_parallel_region(self.lora_A[ADAPTER](x), group=self.tp_group)
+        return self.lora_B[ADAPTER](narrow)
+
+
+def attach(gpt: nn.Module, spec: LoraSpec) -> dict[str, AdapterPair]:
+    """Puts an adapter of this shape on every target linear, in place of any other; returns its pairs by layer name.
+
+    The parameters are float32 whatever the base is: Adam's small updates would be lost in bfloat16.
+    """
+    _detach(gpt)
+    config = LoraConfig(
+        r=spec.rank,
+        lora_alpha=spec.alpha,
+        target_modules=list(MEGATRON_TARGETS),
+        lora_dropout=0.0,
+        bias="none",
+        init_lora_weights=False,
+    )
+    config._register_custom_module({ColumnParallelLinear: ColumnLora, RowParallelLinear: RowLora})  # noqa: SLF001
+    inject_adapter_in_model(config, gpt, adapter_name=ADAPTER)
+    pairs = {}
+    for name, module in gpt.named_modules():
+        if isinstance(module, _MegatronLora):
+            module.lora_A.float()
+            module.lora_B.float()
+            a, b = module.lora_A[ADAPTER].weight, module.lora_B[ADAPTER].weight
+            a.requires_grad_(requires_grad=True)
+            b.requires_grad_(requires_grad=True)
+            pairs[name] = AdapterPair(a=a, b=b, row_parallel=isinstance(module, RowLora))
+    return pairs
+
+
+def set_enabled(gpt: nn.Module, *, on: bool) -> None:
+    """Switches every adapter layer on or off, leaving the parameters as they are."""
+    for module in gpt.modules():
+        if isinstance(module, _MegatronLora):
+            module._disable_adapters = not on  # noqa: SLF001 - enable_adapters() would also touch requires_grad
+
+
+def _detach(gpt: nn.Module) -> None:
+    for parent in list(gpt.modules()):
+        for name, child in list(parent.named_children()):
+            if isinstance(child, _MegatronLora):
+                setattr(parent, name, child.get_base_layer())
+    if hasattr(gpt, "peft_config"):
+        del gpt.peft_config

@@ -1,0 +1,1 @@
+"""The frozen base: a megatron-core GPTModel read from a plain transformers directory."""

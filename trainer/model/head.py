@@ -1,0 +1,143 @@
+"""From hidden states to log-probabilities, a chunk of tokens at a time.
+
+The output matrix is frozen, so the gradient of a token's log-probability (and of its KL) with respect to that
+token's hidden state is known as soon as its logits are: it is kept, [tokens, hidden], and the logits are let go.
+Memory grows with the chunk, not with tokens x vocabulary, and the backward pass multiplies no matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from trainer.model.policy import PolicyModel
+
+
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """What the full reverse KL compares with: K teachers' hidden states at the same tokens.
+
+    `hidden` [K, N, hidden]; `share` [K, N] sums to 1 over K: the mixture's weights, 0 for an absent teacher.
+    """
+
+    hidden: torch.Tensor
+    share: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """`logprob` [N]: of the given tokens, nats, float32. `kl` [N]: KL(policy, teacher); None without a teacher."""
+
+    logprob: torch.Tensor
+    kl: torch.Tensor | None
+
+
+def score(
+    model: PolicyModel,
+    hidden: torch.Tensor,
+    tokens: torch.Tensor,
+    temperature: torch.Tensor,
+    *,
+    chunk: int,
+    teacher: Teacher | None = None,
+) -> Scores:
+    """hidden [N, H], tokens [N], temperature [N] -> `Scores` of softmax(hidden @ head.T / temperature).
+
+    Differentiable in `hidden` wherever it asks for a gradient.
+    """
+    if teacher is None:
+        logprob, _ = _Score.apply(hidden, tokens, temperature, None, None, model, chunk)
+        return Scores(logprob, None)
+    logprob, kl = _Score.apply(hidden, tokens, temperature, teacher.hidden, teacher.share, model, chunk)
+    return Scores(logprob, kl)
+
+
+class _Score(torch.autograd.Function):
+    @staticmethod
+    def forward(  # noqa: PLR0917 - autograd passes by position
+        ctx: Any,
+        hidden: torch.Tensor,
+        tokens: torch.Tensor,
+        temperature: torch.Tensor,
+        teacher_hidden: torch.Tensor | None,
+        teacher_share: torch.Tensor | None,
+        model: PolicyModel,
+        chunk: int,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        count = hidden.size(0)
+        needs_grad = ctx.needs_input_grad[0]
+        logprob = torch.zeros(count, dtype=torch.float32, device=hidden.device)
+        kl = torch.zeros_like(logprob)
+        grad_logprob = torch.zeros_like(hidden, dtype=torch.float32) if needs_grad else None
+        grad_kl = (
+            torch.zeros_like(hidden, dtype=torch.float32)
+            if needs_grad and teacher_hidden is not None
+            else None
+        )
+        head, first = model.head, model.first_token
+        for start in range(0, count, chunk):
+            part = slice(start, start + chunk)
+            heat = temperature[part, None].float()
+            logp = _log_softmax(hidden[part], heat, head, model)
+            local = tokens[part] - first
+            mine = (local >= 0) & (local < head.size(0))
+            picked = logp.gather(1, local.clamp(0, max(head.size(0) - 1, 0))[:, None])[:, 0]
+            logprob[part] = _sum_over_ranks(picked * mine, model)
+            p = logp.exp()
+            if grad_logprob is not None:
+                toward = head.index_select(0, local.clamp(0, max(head.size(0) - 1, 0))) * mine[:, None]
+                away = p.to(head.dtype) @ head
+                grad_logprob[part] = _sum_over_ranks(toward.float() - away.float(), model) / heat
+            if teacher_hidden is not None and teacher_share is not None:
+                gap = logp - _mixture(teacher_hidden[:, part], teacher_share[:, part], heat, head, model)
+                kl[part] = _sum_over_ranks((p * gap).sum(1), model)
+                if grad_kl is not None:
+                    pull = (p * (gap - kl[part, None])).to(head.dtype) @ head
+                    grad_kl[part] = _sum_over_ranks(pull.float(), model) / heat
+        ctx.save_for_backward(grad_logprob, grad_kl)
+        ctx.dtype = hidden.dtype
+        return logprob, kl
+
+    @staticmethod
+    def backward(
+        ctx: Any, out_logprob: torch.Tensor, out_kl: torch.Tensor
+    ) -> tuple[torch.Tensor | None, ...]:
+        grad_logprob, grad_kl = ctx.saved_tensors
+        grad = out_logprob[:, None] * grad_logprob
+        if grad_kl is not None:
+            grad = grad + out_kl[:, None] * grad_kl
+        return grad.to(ctx.dtype), None, None, None, None, None, None
+
+
+def _log_softmax(
+    hidden: torch.Tensor, heat: torch.Tensor, head: torch.Tensor, model: PolicyModel
+) -> torch.Tensor:
+    """[n, H] -> this rank's columns of the log-softmax over the whole vocabulary [n, V / ranks], float32."""
+    logits = (hidden @ head.T).float() / heat
+    if model.ranks.size == 1:
+        return logits.log_softmax(1)
+    top = logits.amax(1, keepdim=True)
+    dist.all_reduce(top, op=dist.ReduceOp.MAX, group=model.ranks.group)
+    total = _sum_over_ranks((logits - top).exp().sum(1, keepdim=True), model)
+    return logits - top - total.log()
+
+
+def _mixture(
+    hidden: torch.Tensor, share: torch.Tensor, heat: torch.Tensor, head: torch.Tensor, model: PolicyModel
+) -> torch.Tensor:
+    """Log of the teachers' mean distribution [n, V / ranks]."""
+    mixed = torch.full((hidden.size(1), head.size(0)), -torch.inf, device=hidden.device)
+    for one, weight in zip(hidden, share, strict=True):
+        logq = _log_softmax(one, heat, head, model) + weight.log()[:, None]
+        mixed = torch.logaddexp(mixed, logq)
+    return mixed
+
+
+def _sum_over_ranks(tensor: torch.Tensor, model: PolicyModel) -> torch.Tensor:
+    if model.ranks.size > 1:
+        tensor = tensor.contiguous()
+        dist.all_reduce(tensor, group=model.ranks.group)
+    return tensor

@@ -1,0 +1,38 @@
+"""The gradient's norm over all ranks, and its clip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+import torch.distributed as dist
+
+from trainer.lora.layers import AdapterPair
+from trainer.model.parallel import Ranks
+
+
+def clip_gradient(pairs: Mapping[str, AdapterPair], ranks: Ranks, limit: float) -> float:
+    """Scales every gradient so that their joint norm is at most `limit`; returns the norm before.
+
+    What is cut over the ranks is summed over them, what each holds whole counts once. A norm that is not finite
+    leaves the gradients as they are: the caller throws them away.
+    """
+    cut = [pair.a if pair.row_parallel else pair.b for pair in pairs.values()]
+    held = [pair.b if pair.row_parallel else pair.a for pair in pairs.values()]
+    squares = _squares(cut)
+    if ranks.size > 1:
+        dist.all_reduce(squares, group=ranks.group)
+    norm = (squares + _squares(held)).sqrt().item()
+    if limit < norm < float("inf"):
+        for parameter in [*cut, *held]:
+            if parameter.grad is not None:
+                parameter.grad.mul_(limit / norm)
+    return norm
+
+
+def _squares(parameters: list[torch.nn.Parameter]) -> torch.Tensor:
+    total = torch.zeros((), dtype=torch.float64, device=parameters[0].device)
+    for parameter in parameters:
+        if parameter.grad is not None:
+            total += parameter.grad.double().pow(2).sum()
+    return total
