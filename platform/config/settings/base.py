@@ -122,8 +122,40 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "optional"
+ACCOUNT_ADAPTER = "apps.accounts.adapter.AccountAdapter"
 LOGIN_REDIRECT_URL = "/"
 LOGIN_URL = "/accounts/login/"
+
+# --- console
+UNFOLD = {
+    "SITE_TITLE": "Attune console",
+    "SITE_HEADER": "Attune",
+    "SITE_SUBHEADER": "Console",
+    "SITE_SYMBOL": "graphic_eq",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": "apps.console.theme.favicon"},
+    ],
+    "SHOW_HISTORY": False,
+    "SHOW_VIEW_ON_SITE": False,
+    "STYLES": ["apps.console.theme.tokens_css", "apps.console.theme.console_css"],
+    "DASHBOARD_CALLBACK": "apps.console.home.at_a_glance",
+    "SIDEBAR": {"navigation": "apps.console.theme.navigation"},
+    "COLORS": {
+        "primary": {
+            "50": "oklch(97.5% .015 200)",
+            "100": "oklch(94.5% .03 200)",
+            "200": "oklch(89% .055 200)",
+            "300": "oklch(81% .08 201)",
+            "400": "oklch(71% .1 203)",
+            "500": "oklch(60% .1 205)",
+            "600": "oklch(50% .087 207)",
+            "700": "oklch(43% .074 209)",
+            "800": "oklch(37% .06 211)",
+            "900": "oklch(31% .05 213)",
+            "950": "oklch(22% .04 215)",
+        },
+    },
+}
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"

@@ -1,0 +1,13 @@
+"""The operators' console, one module per room. Logging in happens where everybody logs in."""
+
+from allauth.account.decorators import secure_admin_login
+from allauth.account.models import EmailAddress
+from django.contrib import admin
+from django.contrib.auth.models import Group
+
+from apps.console.admin import conversations, fleet, judging, people, policies, record, training
+
+__all__ = ["conversations", "fleet", "judging", "people", "policies", "record", "training"]
+
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+admin.site.unregister([Group, EmailAddress])

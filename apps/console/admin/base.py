@@ -1,0 +1,191 @@
+"""What every page of the console shares: nothing is edited here, acts are confirmed and audited."""
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import flatten_fieldsets
+from django.core.exceptions import PermissionDenied
+from django.db import models, transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+
+from apps.console.forms import ReasonForm
+from kernel import audit
+from kernel.errors import AttuneError
+from kernel.tenancy import tenant_scope
+
+if TYPE_CHECKING:  # unfold's class is this one with another look, and is not typed
+    _ModelAdmin = admin.ModelAdmin[Any]
+else:
+    from unfold.admin import ModelAdmin as _ModelAdmin
+
+
+def is_operator(request: HttpRequest) -> bool:
+    """Return whether the person may use the console."""
+    return bool(request.user.is_active and request.user.is_staff)
+
+
+def actor(request: HttpRequest) -> str:
+    """Return the person as audit rows name them."""
+    return f"user:{request.user.pk}"
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something an operator may do to a row, after a page that says what will happen.
+
+    `question` says it, `do` (row, who, why) does it and returns the result in words; a refusal is an
+    `AttuneError`. `offered` says for which rows it makes sense.
+    """
+
+    name: str
+    label: str
+    question: Callable[[Any], str]
+    do: Callable[[Any, str, str], str]
+    offered: Callable[[Any], bool]
+
+
+class ConsoleAdmin(_ModelAdmin):
+    """A page to look at rows. Operators only; no row is added, edited or deleted."""
+
+    actions = None
+    acts: Sequence[Act] = ()
+    # columns that a list never shows: long arrays and texts stay in the database
+    heavy: Sequence[str] = ()
+    # reading what people wrote leaves an audit row
+    holds_text = False
+    panels_template = ""
+
+    list_select_related: Sequence[str] = ()
+    list_per_page = 50
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    list_filter_sheet = False
+    change_form_outer_after_template = "console/after.html"
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Allow operators."""
+        return is_operator(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        """Allow operators."""
+        return is_operator(request)
+
+    def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        """Allow nobody."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        """Allow nobody."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        """Allow nobody."""
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        """Return rows with what the page shows of related ones; a list without the heavy columns."""
+        rows = super().get_queryset(request).select_related(*self.list_select_related)
+        match = request.resolver_match
+        is_list = match is not None and (match.url_name or "").endswith("_changelist")
+        return rows.defer(*self.heavy) if is_list and self.heavy else rows
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Allow the links between pages: rows of one tenant, policy or session."""
+        return lookup.endswith("__id__exact") or super().lookup_allowed(lookup, value, request)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: models.Model | None = None) -> list[str]:
+        """Return every field: also those that no form could hold."""
+        return [str(name) for name in flatten_fieldsets(self.get_fieldsets(request, obj))]
+
+    def panels(self, obj: Any) -> Mapping[str, object]:
+        """Return what `panels_template` shows below the row's fields."""
+        return {}
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add one address per act."""
+        name = self.opts.model_name
+        act = path(
+            "<uuid:object_id>/act/<slug:act_name>/",
+            self.admin_site.admin_view(self.act_view),
+            name=f"{self.opts.app_label}_{name}_act",
+        )
+        return [act, *super().get_urls()]
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show one row, its panels and the acts it offers."""
+        row = self.get_object(request, object_id)
+        if row is None:
+            raise Http404
+        if self.holds_text:
+            audit.record(
+                actor=actor(request),
+                action=f"{self.opts.model_name}.read",
+                target=f"{self.opts.model_name}:{row.pk}",
+                tenant_id=row.tenant_id,
+            )
+        context = {
+            **(extra_context or {}),
+            **self.panels(row),
+            "panels_template": self.panels_template,
+            "acts": [(act, self._act_url(row, act)) for act in self.acts if act.offered(row)],
+            "title": str(self.opts.verbose_name).capitalize(),
+            "subtitle": None,
+            "show_history": False,
+        }
+        response: HttpResponse = super().change_view(request, object_id, form_url, context)
+        return response
+
+    def act_view(self, request: HttpRequest, object_id: uuid.UUID, act_name: str) -> HttpResponse:
+        """Ask on GET; on POST do it, with its audit row in the same transaction, and say what came of it."""
+        if not is_operator(request):
+            raise PermissionDenied
+        row = self.get_object(request, str(object_id))
+        act = next((act for act in self.acts if act.name == act_name), None)
+        if row is None or act is None:
+            raise Http404
+        form = ReasonForm(request.POST or None)
+        back = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[row.pk])
+        if request.method == "POST" and form.is_valid():
+            self._do(request, row, act, form.cleaned_data["reason"])
+            return HttpResponseRedirect(back)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": act.label,
+            "opts": self.opts,
+            "row": row,
+            "act": act,
+            "question": act.question(row),
+            "form": form,
+            "back": back,
+        }
+        return TemplateResponse(request, "console/confirm.html", context)
+
+    def _do(self, request: HttpRequest, row: Any, act: Act, reason: str) -> None:
+        try:
+            with transaction.atomic(), tenant_scope(row.tenant_id):
+                result = act.do(row, actor(request), reason)
+                audit.record(
+                    actor=actor(request),
+                    action=f"console.{act.name}",
+                    target=f"{self.opts.model_name}:{row.pk}",
+                    tenant_id=row.tenant_id,
+                    detail={"reason": reason, "result": result},
+                )
+        except AttuneError as error:
+            messages.error(request, f"{act.label}: not done. {error.message}")
+        else:
+            messages.success(request, f"{act.label}: {result}")
+
+    def _act_url(self, row: Any, act: Act) -> str:
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_act", args=[row.pk, act.name])

@@ -1,0 +1,174 @@
+"""Tenants, people, memberships, keys."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from apps.accounts.models import EndUser, Membership, Tenant, User
+from apps.adapters.models import Policy
+from apps.console import show
+from apps.console.admin.base import Act, ConsoleAdmin
+from apps.conversations.models import Session
+from apps.keys.models import ApiKey
+from apps.keys.services import revoke_key
+from apps.learning.models import TrainingRun
+
+
+def _per_tenant(rows: QuerySet[Any]) -> Subquery:
+    counted = rows.filter(tenant=OuterRef("pk")).order_by().values("tenant").annotate(n=Count("pk"))
+    return Subquery(counted.values("n"))
+
+
+@admin.register(Tenant)
+class TenantAdmin(ConsoleAdmin):
+    """Customers."""
+
+    list_display = ("slug", "name", "training_enabled", "members", "policies", "sessions", "created_at")
+    list_filter = ("training_enabled",)
+    search_fields = ("slug", "name")
+    ordering = ("slug",)
+    fields = ("slug", "name", "training_enabled", "created_at", "id", "goto")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Add the counts, one subquery each."""
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(
+                n_members=_per_tenant(Membership.objects.all()),
+                n_policies=_per_tenant(Policy.objects.all()),
+                n_sessions=_per_tenant(Session.objects.all()),
+            )
+        )
+
+    @admin.display(ordering="n_members")
+    def members(self, tenant: Any) -> int:
+        """Count."""
+        return tenant.n_members or 0
+
+    @admin.display(ordering="n_policies")
+    def policies(self, tenant: Any) -> int:
+        """Count."""
+        return tenant.n_policies or 0
+
+    @admin.display(ordering="n_sessions")
+    def sessions(self, tenant: Any) -> int:
+        """Count."""
+        return tenant.n_sessions or 0
+
+    @admin.display(description="see also")
+    def goto(self, tenant: Tenant) -> SafeString:
+        """Link to what the tenant has."""
+        wanted = {"tenant__id__exact": tenant.pk}
+        return show.joined(
+            show.listing(model, name, **wanted)
+            for model, name in (
+                (Policy, "policies"),
+                (Session, "sessions"),
+                (TrainingRun, "runs"),
+                (ApiKey, "keys"),
+                (Membership, "members"),
+            )
+        )
+
+
+@admin.register(User)
+class UserAdmin(ConsoleAdmin):
+    """People who log in. Never the password's hash."""
+
+    list_display = ("email", "is_operator", "is_active", "last_login", "date_joined")
+    list_filter = ("is_staff", "is_active")
+    search_fields = ("email",)
+    ordering = ("email",)
+    fields = ("email", "is_operator", "is_active", "last_login", "date_joined", "id")
+
+    @admin.display(boolean=True, ordering="is_staff", description="operator")
+    def is_operator(self, user: User) -> bool:
+        """Whether they may see this console."""
+        return user.is_staff
+
+
+@admin.register(Membership)
+class MembershipAdmin(ConsoleAdmin):
+    """Who may do what in which tenant."""
+
+    list_display = ("user", "tenant", "role", "created_at")
+    list_select_related = ("user", "tenant")
+    list_filter = ("role", "tenant")
+    search_fields = ("user__email", "tenant__slug")
+    ordering = ("tenant__slug", "user__email")
+    fields = ("tenant", "user", "role", "created_at")
+
+
+@admin.register(EndUser)
+class EndUserAdmin(ConsoleAdmin):
+    """The people behind a tenant's client, by the name the client gave."""
+
+    list_display = ("external_id", "tenant", "created_at")
+    list_select_related = ("tenant",)
+    list_filter = ("tenant",)
+    search_fields = ("=external_id",)
+    ordering = ("-created_at",)
+    fields = ("tenant", "external_id", "created_at", "id")
+
+
+def _revoke(key: ApiKey, who: str, why: str) -> str:
+    del why  # kept in the audit row
+    revoke_key(tenant_id=key.tenant_id, key_id=key.pk, actor=who)
+    return f"{key} answers no request from now on."
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(ConsoleAdmin):
+    """Keys by their public half."""
+
+    list_display = ("__str__", "name", "tenant", "user", "scope_words", "state", "last_used_at", "created_at")
+    list_select_related = ("tenant", "user")
+    list_filter = (("revoked_at", admin.EmptyFieldListFilter), "tenant")
+    search_fields = ("=public_id", "name", "user__email", "tenant__slug")
+    ordering = ("-created_at",)
+    heavy = ("secret_sha256",)
+    fields = (
+        "public",
+        "name",
+        "tenant",
+        "user",
+        "scope_words",
+        "state",
+        "expires_at",
+        "revoked_at",
+        "last_used_at",
+        "created_at",
+    )
+    acts = (
+        Act(
+            name="revoke",
+            label="Revoke",
+            question=lambda key: f"{key} ({key.name}) of {key.user} stops working at once and for good.",
+            do=_revoke,
+            offered=lambda key: key.revoked_at is None,
+        ),
+    )
+
+    @admin.display(description="key")
+    def public(self, key: ApiKey) -> str:
+        """Return the half that may be shown."""
+        return str(key)
+
+    @admin.display(description="scopes")
+    def scope_words(self, key: ApiKey) -> str:
+        """Return what it may do."""
+        return ", ".join(key.scopes)
+
+    @admin.display(ordering="revoked_at")
+    def state(self, key: ApiKey) -> SafeString:
+        """Say whether it works."""
+        if key.revoked_at is not None:
+            return show.chip("revoked")
+        if key.expires_at is not None and key.expires_at <= timezone.now():
+            return show.chip("expired")
+        return show.chip("ready")

@@ -1,0 +1,296 @@
+"""Policies, the versions of their adapters, and the moves of the live pointer."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
+from apps.console import show
+from apps.console.admin.base import Act, ConsoleAdmin
+from apps.conversations.models import Session, Turn
+from apps.engines.models import LoadedAdapter
+from apps.learning.models import OPEN_RUN_STATES, Sample, SampleState, TrainingRun
+from apps.learning.runs import request_run
+
+
+def _per_policy(rows: QuerySet[Any]) -> Subquery:
+    counted = rows.filter(policy=OuterRef("pk")).order_by().values("policy").annotate(n=Count("pk"))
+    return Subquery(counted.values("n"))
+
+
+def _retrain(policy: Policy, who: str, why: str) -> str:
+    del why  # kept in the audit row
+    run = request_run(policy=policy, trigger=f"operator:{who.removeprefix('user:')}", actor=who)
+    return f"run …{str(run.pk)[-8:]} is queued; the trainer takes it next."
+
+
+def _to_base(policy: Policy, who: str, why: str) -> str:
+    from apps.adapters.services import move_pointer
+
+    move_pointer(policy_id=policy.pk, to_version_id=None, actor=who, reason=why)
+    return f"{policy.name} answers from the bare base now."
+
+
+def _make_live(version: AdapterVersion, who: str, why: str) -> str:
+    from apps.adapters.services import move_pointer
+
+    move_pointer(policy_id=version.policy_id, to_version_id=version.pk, actor=who, reason=why)
+    return f"{version.policy.name} answers from version {version.number} now."
+
+
+@admin.register(Policy)
+class PolicyAdmin(ConsoleAdmin):
+    """What tenants call a model."""
+
+    list_display = (
+        "name",
+        "tenant",
+        "live_number",
+        "versions_count",
+        "ready_samples",
+        "open_run",
+        "training_enabled",
+        "created_at",
+    )
+    list_select_related = ("tenant", "live")
+    list_filter = ("training_enabled", "tenant")
+    search_fields = ("name", "tenant__slug")
+    ordering = ("tenant__slug", "name")
+    fields = (
+        "name",
+        "tenant",
+        "base_model",
+        "live_number",
+        "temperature",
+        "training_enabled",
+        "configuration",
+        "versions_count",
+        "ready_samples",
+        "open_run",
+        "created_at",
+        "goto",
+        "id",
+    )
+    acts = (
+        Act(
+            name="retrain",
+            label="Trigger retraining",
+            question=lambda policy: (
+                f"The trainer takes the ready samples of {policy.tenant} / {policy.name} now, however few they are, "
+                "and makes a version of them. It goes live if it passes its checks."
+            ),
+            do=_retrain,
+            offered=lambda policy: True,
+        ),
+        Act(
+            name="to-base",
+            label="Roll back to the bare base",
+            question=lambda policy: (
+                f"{policy.tenant} / {policy.name} answers from version 0, the model as it came. "
+                "Requests in flight finish on the version they began with."
+            ),
+            do=_to_base,
+            offered=lambda policy: policy.live_id is not None,
+        ),
+    )
+    panels_template = "console/policy.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Add the counts, one subquery each."""
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(
+                n_versions=_per_policy(AdapterVersion.objects.all()),
+                n_ready=_per_policy(Sample.objects.filter(state=SampleState.READY)),
+                n_open=_per_policy(TrainingRun.objects.filter(state__in=OPEN_RUN_STATES)),
+            )
+        )
+
+    def panels(self, policy: Policy) -> dict[str, object]:
+        """Show the last versions and moves."""
+        return {
+            "versions": policy.versions.select_related("parent").order_by("-number")[:20],
+            "moves": policy.moves.select_related("from_version", "to_version").order_by("-created_at")[:20],
+            "live_id": policy.live_id,
+        }
+
+    @admin.display(description="live version", ordering="live__number")
+    def live_number(self, policy: Policy) -> SafeString | str:
+        """Return what answers now."""
+        return show.version(policy.live)
+
+    @admin.display(description="versions", ordering="n_versions")
+    def versions_count(self, policy: Any) -> int:
+        """Count."""
+        return policy.n_versions or 0
+
+    @admin.display(ordering="n_ready")
+    def ready_samples(self, policy: Any) -> int:
+        """Count."""
+        return policy.n_ready or 0
+
+    @admin.display(boolean=True, ordering="n_open")
+    def open_run(self, policy: Any) -> bool:
+        """Whether a run is queued or running."""
+        return bool(policy.n_open)
+
+    @admin.display(description="training overrides")
+    def configuration(self, policy: Policy) -> SafeString:
+        """Return them as JSON."""
+        return show.as_json(policy.config)
+
+    @admin.display(description="see also")
+    def goto(self, policy: Policy) -> SafeString:
+        """Link to what belongs to the policy."""
+        return show.joined(
+            show.listing(model, name, policy__id__exact=policy.pk)
+            for model, name in (
+                (AdapterVersion, "versions"),
+                (TrainingRun, "runs"),
+                (Sample, "samples"),
+                (Session, "sessions"),
+                (Turn, "turns"),
+            )
+        )
+
+
+@admin.register(AdapterVersion)
+class VersionAdmin(ConsoleAdmin):
+    """One immutable adapter: where it came from, what was measured, what it was made of."""
+
+    list_display = (
+        "served_name",
+        "number",
+        "policy",
+        "tenant",
+        "state_chip",
+        "parent_number",
+        "depth",
+        "short_hash",
+        "is_live",
+        "created_at",
+    )
+    list_select_related = ("tenant", "policy", "parent")
+    list_filter = ("state", "tenant", "policy")
+    search_fields = ("served_name", "=sha256", "tenant__slug")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "-id")
+    heavy = ("metrics",)
+    fields = (
+        "served_name",
+        "number",
+        "policy",
+        "tenant",
+        "is_live",
+        "state_chip",
+        "reason",
+        "parent_number",
+        "depth",
+        "rank",
+        "alpha",
+        "sha256",
+        "path",
+        "run",
+        "created_at",
+        "ready_at",
+        "measured",
+    )
+    acts = (
+        Act(
+            name="make-live",
+            label="Make live",
+            question=lambda version: (
+                f"{version.tenant} / {version.policy.name} answers from version {version.number} from the next request on, "
+                "whether that is newer or older than what is live. Requests in flight finish on the version they began with."
+            ),
+            do=_make_live,
+            offered=lambda version: (
+                version.state == VersionState.READY and version.policy.live_id != version.pk
+            ),
+        ),
+    )
+    panels_template = "console/version.html"
+
+    def panels(self, version: AdapterVersion) -> dict[str, object]:
+        """Show the checks it passed, where it is loaded and the samples it was made of."""
+        loads = LoadedAdapter.objects.filter(adapter__served_name=version.served_name)
+        return {
+            "gates": version.gate_results.order_by("created_at"),
+            "loads": loads.select_related("engine").order_by("engine__url"),
+            "samples": Sample.objects.filter(run_id=version.run_id).order_by("created_at")[:200],
+            "children": version.children.order_by("number"),
+        }
+
+    @admin.display(description="state", ordering="state")
+    def state_chip(self, version: AdapterVersion) -> SafeString:
+        """Return how far it got."""
+        return show.chip(version.state)
+
+    @admin.display(description="parent", ordering="parent__number")
+    def parent_number(self, version: AdapterVersion) -> SafeString | str:
+        """Return what it continued."""
+        return show.version(version.parent)
+
+    @admin.display(description="hash", ordering="sha256")
+    def short_hash(self, version: AdapterVersion) -> str:
+        """Return the part that its name carries."""
+        return version.sha256[:8]
+
+    @admin.display(boolean=True, description="live")
+    def is_live(self, version: AdapterVersion) -> bool:
+        """Whether its policy answers from it."""
+        return version.policy.live_id == version.pk
+
+    @admin.display(description="run")
+    def run(self, version: AdapterVersion) -> SafeString | str:
+        """Link to the run that made it."""
+        return show.link(TrainingRun.objects.filter(pk=version.run_id).first())
+
+    @admin.display(description="metrics")
+    def measured(self, version: AdapterVersion) -> SafeString:
+        """Return what the step measured."""
+        return show.as_json(version.metrics)
+
+
+@admin.register(GateResult)
+class GateResultAdmin(ConsoleAdmin):
+    """What the checks said of versions."""
+
+    list_display = ("check_name", "version", "tenant", "passed", "created_at")
+    list_select_related = ("version", "tenant")
+    list_filter = ("passed", "tenant")
+    search_fields = ("check_name", "version__served_name")
+    ordering = ("-created_at", "-id")
+    fields = ("version", "tenant", "check_name", "passed", "measured", "created_at")
+
+    @admin.display(description="detail")
+    def measured(self, result: GateResult) -> SafeString:
+        """Return what was measured."""
+        return show.as_json(result.detail)
+
+
+@admin.register(PointerMove)
+class PointerMoveAdmin(ConsoleAdmin):
+    """Every move of a live pointer, who asked for it and why."""
+
+    list_display = ("policy", "tenant", "was", "became", "actor", "reason", "created_at")
+    list_select_related = ("policy", "tenant", "from_version", "to_version")
+    list_filter = ("tenant",)
+    search_fields = ("policy__name", "tenant__slug", "actor")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "-id")
+    fields = ("policy", "tenant", "was", "became", "actor", "reason", "created_at")
+
+    @admin.display(description="from")
+    def was(self, move: PointerMove) -> SafeString | str:
+        """Return the version it left."""
+        return show.version(move.from_version)
+
+    @admin.display(description="to")
+    def became(self, move: PointerMove) -> SafeString | str:
+        """Return the version it names since."""
+        return show.version(move.to_version)

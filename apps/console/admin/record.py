@@ -1,0 +1,73 @@
+"""Work announced and not yet sent, and who did what."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from apps.console import show
+from apps.console.admin.base import ConsoleAdmin
+from kernel.models import AuditEntry, OutboxMessage
+
+
+class UnsentFilter(admin.SimpleListFilter):
+    """Waiting or sent."""
+
+    title = "sent"
+    parameter_name = "sent"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Name the two."""
+        return [("no", "Waiting"), ("yes", "Sent")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[OutboxMessage]) -> QuerySet[OutboxMessage]:
+        """Keep those asked for."""
+        wanted = {"no": True, "yes": False}.get(self.value() or "")
+        return queryset if wanted is None else queryset.filter(sent_at__isnull=wanted)
+
+
+@admin.register(OutboxMessage)
+class OutboxAdmin(ConsoleAdmin):
+    """Tasks written with the change that asks for them; the relay sends them."""
+
+    list_display = ("id", "task", "queue", "tenant", "available_at", "sent_at", "created_at")
+    list_select_related = ("tenant",)
+    list_filter = (UnsentFilter, "tenant")
+    search_fields = ("task", "=queue", "=dedupe_key", "tenant__slug")
+    ordering = ("-id",)
+    fields = (
+        "id",
+        "task",
+        "queue",
+        "tenant",
+        "arguments",
+        "dedupe_key",
+        "created_at",
+        "available_at",
+        "sent_at",
+    )
+
+    @admin.display(description="arguments")
+    def arguments(self, message: OutboxMessage) -> SafeString:
+        """Return what the task is told."""
+        return show.as_json(message.kwargs)
+
+
+@admin.register(AuditEntry)
+class AuditAdmin(ConsoleAdmin):
+    """Who did what to what, and why. Nobody can change or delete an entry."""
+
+    list_display = ("created_at", "actor", "action", "target", "tenant")
+    list_select_related = ("tenant",)
+    list_filter = ("tenant",)
+    search_fields = ("actor", "action", "target", "tenant__slug")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "-id")
+    fields = ("created_at", "actor", "action", "target", "tenant", "detail_json", "id")
+
+    @admin.display(description="detail")
+    def detail_json(self, entry: AuditEntry) -> SafeString:
+        """Return it as JSON."""
+        return show.as_json(entry.detail)

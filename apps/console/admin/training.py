@@ -1,0 +1,216 @@
+"""Samples and the runs that consume them."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from apps.adapters.models import AdapterVersion
+from apps.console import show
+from apps.console.admin.base import Act, ConsoleAdmin
+from apps.learning.models import OPEN_RUN_STATES, Sample, TrainingRun
+from apps.learning.runs import cancel_run
+
+
+@admin.register(Sample)
+class SampleAdmin(ConsoleAdmin):
+    """What turns are worth; or why nothing."""
+
+    list_display = (
+        "short_turn",
+        "tenant",
+        "policy",
+        "source",
+        "state_chip",
+        "reason",
+        "verdict",
+        "hint_count",
+        "version_number",
+        "staleness",
+        "created_at",
+    )
+    list_select_related = ("tenant", "policy", "version")
+    list_filter = ("state", "tenant", "policy")
+    search_fields = ("=id", "=turn__id", "=run__id", "tenant__slug", "reason")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "-id")
+    heavy = ("outcome",)
+    fields = (
+        "turn",
+        "tenant",
+        "policy",
+        "source",
+        "state_chip",
+        "reason",
+        "verdict",
+        "version_number",
+        "staleness",
+        "run",
+        "created_at",
+        "consumed_at",
+        "made_of_it",
+    )
+    holds_text = True
+    panels_template = "console/sample.html"
+
+    def panels(self, sample: Sample) -> dict[str, object]:
+        """Show the hints, best first."""
+        return {"hints": [show.cut(hint.get("text", "")) for hint in sample.hints]}
+
+    @admin.display(description="turn")
+    def short_turn(self, sample: Sample) -> SafeString:
+        """Return the turn's id, cut."""
+        return show.short(sample.turn_id)
+
+    @admin.display(description="state", ordering="state")
+    def state_chip(self, sample: Sample) -> SafeString:
+        """Return its state."""
+        return show.chip(sample.state)
+
+    @admin.display(description="reward", ordering="reward")
+    def verdict(self, sample: Sample) -> SafeString:
+        """Return it with its sign."""
+        return show.reward(sample.reward)
+
+    @admin.display(description="hints")
+    def hint_count(self, sample: Sample) -> int:
+        """Count."""
+        return len(sample.hints)
+
+    @admin.display(description="version", ordering="version__number")
+    def version_number(self, sample: Sample) -> SafeString | str:
+        """Return the version that wrote the reply."""
+        return show.version(sample.version)
+
+    @admin.display(description="outcome")
+    def made_of_it(self, sample: Sample) -> SafeString:
+        """Return what the step did with it."""
+        return show.as_json(sample.outcome)
+
+
+def _cancel(run: TrainingRun, who: str, why: str) -> str:
+    del why  # kept in the audit row
+    cancel_run(run_id=run.pk, actor=who)
+    return "it ends without a version; its samples wait for the next run."
+
+
+@admin.register(TrainingRun)
+class RunAdmin(ConsoleAdmin):
+    """Steps of policies: how far, what was measured, what came of it."""
+
+    list_display = (
+        "short_id",
+        "tenant",
+        "policy",
+        "state_chip",
+        "how_far",
+        "trigger",
+        "samples",
+        "version_number",
+        "reason",
+        "took",
+        "created_at",
+    )
+    list_select_related = ("tenant", "policy", "version", "parent")
+    list_filter = ("state", "tenant", "policy")
+    search_fields = ("=id", "trigger", "tenant__slug", "reason")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "-id")
+    heavy = ("config", "metrics")
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "id",
+                    "tenant",
+                    "policy",
+                    "state_chip",
+                    "reason",
+                    "how_far",
+                    "trigger",
+                    "samples",
+                    "parent_number",
+                    "version_number",
+                    "took",
+                    "created_at",
+                    "started_at",
+                    "finished_at",
+                )
+            },
+        ),
+        ("Lease", {"fields": ("fence", "attempts", "lease_until")}),
+        ("Measured", {"fields": ("measured",)}),
+        ("Exact configuration", {"fields": ("configuration",)}),
+    )
+    acts = (
+        Act(
+            name="cancel",
+            label="Cancel",
+            question=lambda run: (
+                f"The run of {run.tenant} / {run.policy} ends without a version. Its samples wait for the next run."
+            ),
+            do=_cancel,
+            offered=lambda run: run.state in OPEN_RUN_STATES,
+        ),
+    )
+    panels_template = "console/run.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Add the number of samples."""
+        taken = Sample.objects.filter(run=OuterRef("pk")).order_by().values("run")
+        return super().get_queryset(request).annotate(n=Subquery(taken.annotate(n=Count("pk")).values("n")))
+
+    def panels(self, run: TrainingRun) -> dict[str, object]:
+        """Show the samples it took."""
+        return {"samples": run.samples.order_by("created_at")[:200]}
+
+    @admin.display(description="run", ordering="id")
+    def short_id(self, run: TrainingRun) -> SafeString:
+        """Return the id, cut."""
+        return show.short(run.pk)
+
+    @admin.display(description="state", ordering="state")
+    def state_chip(self, run: TrainingRun) -> SafeString:
+        """Return its state."""
+        return show.chip(run.state)
+
+    @admin.display(description="progress")
+    def how_far(self, run: TrainingRun) -> str:
+        """Return the trainer's last words."""
+        return ", ".join(f"{name} {value}" for name, value in run.progress.items()) or "-"
+
+    @admin.display(ordering="n")
+    def samples(self, run: Any) -> int:
+        """Count."""
+        return run.n or 0
+
+    @admin.display(description="version made", ordering="version__number")
+    def version_number(self, run: TrainingRun) -> SafeString | str:
+        """Return it, if it made one."""
+        version: AdapterVersion | None = run.version
+        return "-" if version is None else show.version(version)
+
+    @admin.display(description="started from")
+    def parent_number(self, run: TrainingRun) -> SafeString | str:
+        """Return the version it continued."""
+        return show.version(run.parent)
+
+    @admin.display
+    def took(self, run: TrainingRun) -> str:
+        """Return its seconds."""
+        if run.started_at is None or run.finished_at is None:
+            return "-"
+        return f"{(run.finished_at - run.started_at).total_seconds():.0f} s"
+
+    @admin.display(description="metrics")
+    def measured(self, run: TrainingRun) -> SafeString:
+        """Return what the step measured."""
+        return show.as_json(run.metrics)
+
+    @admin.display(description="configuration")
+    def configuration(self, run: TrainingRun) -> SafeString:
+        """Return what the step used."""
+        return show.as_json(run.config)

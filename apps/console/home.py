@@ -1,0 +1,82 @@
+"""The console's first page: the four loops at a glance."""
+
+import datetime as dt
+from typing import Any
+
+from django.db.models import Avg, Count, Min, Q
+from django.http import HttpRequest
+from django.utils import timezone
+
+from apps.adapters.models import AdapterVersion
+from apps.conversations.models import Turn, TurnKind, TurnState
+from apps.engines.models import Engine, EngineState, LoadedAdapter, LoadState
+from apps.judging.models import Judgement, JudgementState
+from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, SampleState, TrainingRun
+from kernel.models import OutboxMessage
+
+_HOUR = dt.timedelta(hours=1)
+
+
+def at_a_glance(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Add what each loop is doing. A constant number of queries."""
+    del request
+    now = timezone.now()
+    return {
+        **context,
+        "title": "At a glance",
+        "serving": _serving(now),
+        "judging": _judging(now),
+        "training": _training(now),
+        "fleet": _fleet(),
+        "outbox": _outbox(now),
+        "last_runs": TrainingRun.objects.select_related("tenant", "policy", "version")
+        .defer("config", "metrics")
+        .order_by("-created_at")[:8],
+        "last_versions": AdapterVersion.objects.select_related("tenant", "policy")
+        .defer("metrics")
+        .order_by("-created_at")[:8],
+    }
+
+
+def _serving(now: dt.datetime) -> dict[str, Any]:
+    recent = Turn.objects.filter(kind=TurnKind.LIVE, created_at__gte=now - _HOUR)
+    return recent.aggregate(
+        requests=Count("pk"),
+        failed=Count("pk", filter=Q(state=TurnState.FAILED)),
+        aborted=Count("pk", filter=Q(state=TurnState.ABORTED)),
+        latency_ms=Avg("latency_ms"),
+        first_token_ms=Avg("first_token_ms"),
+    )
+
+
+def _judging(now: dt.datetime) -> dict[str, Any]:
+    return Judgement.objects.aggregate(
+        pending=Count("pk", filter=Q(state=JudgementState.PENDING)),
+        failed=Count("pk", filter=Q(state=JudgementState.FAILED)),
+        settled=Count("pk", filter=Q(settled_at__gte=now - _HOUR)),
+    )
+
+
+def _training(now: dt.datetime) -> dict[str, Any]:
+    runs = TrainingRun.objects.aggregate(
+        open=Count("pk", filter=Q(state__in=OPEN_RUN_STATES)),
+        finished=Count("pk", filter=Q(finished_at__gte=now - _HOUR)),
+        failed=Count("pk", filter=Q(state=RunState.FAILED, finished_at__gte=now - _HOUR)),
+    )
+    return {**runs, "ready": Sample.objects.filter(state=SampleState.READY).count()}
+
+
+def _fleet() -> dict[str, Any]:
+    engines = Engine.objects.aggregate(ready=Count("pk", filter=Q(state=EngineState.READY)), all=Count("pk"))
+    return {**engines, "loaded": LoadedAdapter.objects.filter(state=LoadState.PROBED).count()}
+
+
+def _outbox(now: dt.datetime) -> dict[str, Any]:
+    due = OutboxMessage.objects.filter(sent_at__isnull=True, available_at__lte=now)
+    waiting = due.aggregate(count=Count("pk"), oldest=Min("available_at"))
+    oldest = waiting["oldest"]
+    return {
+        "waiting": waiting["count"],
+        "lag_s": 0.0 if oldest is None else (now - oldest).total_seconds(),
+        "later": OutboxMessage.objects.filter(sent_at__isnull=True, available_at__gt=now).count(),
+    }

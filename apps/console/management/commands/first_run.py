@@ -1,0 +1,52 @@
+"""Set a new installation up: operator, tenant, policy and key."""
+
+import argparse
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+
+from apps.console.first_run import first_run
+from kernel.errors import AttuneError
+
+
+class Command(BaseCommand):
+    help = (
+        "Create the operator, the first tenant, its policy `default` and a key, and print their secrets once. "
+        "Run again, it makes only what is missing."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--operator-email", default="operator@localhost")
+        parser.add_argument("--tenant", default="demo", help="slug of the tenant")
+        parser.add_argument(
+            "--new-key", action="store_true", help="make another key, since none can be shown twice"
+        )
+        parser.add_argument("--new-password", action="store_true", help="give the operator another password")
+        parser.add_argument("--json", action="store_true", help="print one JSON object; null: made earlier")
+
+    def handle(self, *_args: object, **options: Any) -> None:
+        """Set up, then print."""
+        try:
+            made = first_run(
+                operator_email=options["operator_email"],
+                tenant_slug=options["tenant"],
+                new_key=options["new_key"],
+                new_operator_password=options["new_password"],
+            )
+        except AttuneError as error:
+            raise CommandError(error.message) from error
+        except DatabaseError as error:
+            raise CommandError(f"the database is not ready (has `migrate` run?): {error}") from error
+        if made.api_key is None:
+            self.stderr.write("A key exists already and cannot be shown again: --new-key makes another.")
+        if made.operator_password is None:
+            self.stderr.write("The operator exists already: --new-password gives them another password.")
+        if options["json"]:
+            self.stdout.write(json.dumps(made.as_json()))
+            return
+        width = max(map(len, made.as_json()))
+        for name, value in made.as_json().items():
+            self.stdout.write(f"{name:<{width}}  {value or '(made earlier, not shown again)'}")

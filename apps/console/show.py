@@ -1,0 +1,115 @@
+"""How values look in the console: always escaped, never long."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import models
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+
+TEXT_LIMIT = 4000  # characters of one message on a page
+_TONE = {
+    "ready": "good",
+    "complete": "good",
+    "settled": "good",
+    "succeeded": "good",
+    "probed": "good",
+    "consumed": "good",
+    "pending": "wait",
+    "queued": "wait",
+    "running": "wait",
+    "claimed": "wait",
+    "created": "wait",
+    "starting": "wait",
+    "loading": "wait",
+    "draining": "wait",
+    "failed": "bad",
+    "refused": "bad",
+    "lost": "bad",
+    "aborted": "bad",
+}
+
+
+def cut(text: str, limit: int = TEXT_LIMIT) -> str:
+    """Return at most `limit` characters, saying how many were left out."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]} … [{len(text) - limit:,} more characters]"
+
+
+def chip(word: str) -> SafeString:
+    """Return a state as a small label; its colour says good, waiting or bad, its word says which."""
+    return format_html('<span class="at-chip at-{}">{}</span>', _TONE.get(word, "calm"), word)
+
+
+def reward(value: float | None) -> SafeString:
+    """Return a reward with its sign."""
+    if value is None:
+        return format_html('<span class="at-muted">{}</span>', "none")
+    tone = "good" if value > 0 else "bad" if value < 0 else "calm"
+    return format_html('<span class="at-chip at-{}">{}</span>', tone, f"{value:+g}")
+
+
+def short(value: object) -> SafeString:
+    """Return an id by its last eight digits (the first ones are the time), whole on hover."""
+    text = str(value)
+    return format_html('<span class="at-id" title="{}">…{}</span>', text, text[-8:])
+
+
+def as_json(value: Any) -> SafeString:
+    """Return a JSON value, indented and cut."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True, default=str)
+    return format_html('<pre class="at-json">{}</pre>', cut(text))
+
+
+def link(row: models.Model | None, text: str = "") -> SafeString | str:
+    """Return a link to a row's page in the console, or a dash."""
+    if row is None:
+        return "-"
+    opts = row._meta  # noqa: SLF001
+    address = reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[row.pk])
+    return format_html('<a class="at-link" href="{}">{}</a>', address, Truncator(text or str(row)).chars(60))
+
+
+def listing(model: type[models.Model], text: str, **filters: object) -> SafeString:
+    """Return a link to the list of a model's rows that match `filters`."""
+    opts = model._meta  # noqa: SLF001
+    query = "&".join(f"{name}={value}" for name, value in filters.items())
+    address = reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist")
+    return format_html('<a class="at-link" href="{}?{}">{}</a>', address, query, text)
+
+
+def joined(parts: Iterable[object]) -> SafeString:
+    """Return parts in one line."""
+    return format_html_join(" · ", "{}", ((part,) for part in parts))
+
+
+def version(row: Any) -> SafeString | str:
+    """Return an adapter version by number; None is the bare base."""
+    return "0 (base)" if row is None else link(row, str(row.number))
+
+
+def content_text(content: object) -> str:
+    """Return a message's content as text: a string, or OpenAI's list of parts."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [
+            part.get("text", f"[{part.get('type')}]") if isinstance(part, dict) else str(part)
+            for part in content
+        ]
+        return "\n".join(parts)
+    return "" if content is None else json.dumps(content, ensure_ascii=False)
+
+
+def message(value: dict[str, Any]) -> dict[str, str]:
+    """Return a chat message as the timeline shows it: who, what, which tools it called."""
+    calls = value.get("tool_calls") or []
+    return {
+        "role": str(value.get("role", "?")),
+        "text": cut(content_text(value.get("content"))),
+        "calls": cut(json.dumps(calls, indent=2, ensure_ascii=False)) if calls else "",
+    }
