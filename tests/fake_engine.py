@@ -27,6 +27,7 @@ from typing import Any, Self
 import orjson
 from aiohttp import web
 
+_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 END_OF_TURN = 2  # <|im_end|> of the embedded model
 
 
@@ -344,7 +345,11 @@ class FakeEngine:
             {
                 "model_path": self.model_path,
                 "max_loaded_loras": self.max_loaded_loras,
-                "startup_timestamp": float(self.boot),
+                "max_loras_per_batch": 4,
+                "max_lora_rank": 16,
+                "lora_target_modules": _TARGETS,
+                "random_seed": self.boot,  # another one after a restart
+                "startup_time": float(self.boot),
                 "context_length": self.context_length,
             }
         )
@@ -393,7 +398,7 @@ def main() -> None:
         engine.delay_s = options.delay_ms / 1000
         if options.tokens:
             engine.say(*(" word" for _ in range(options.tokens)))
-        print(engine.url, flush=True)  # noqa: T201
+        print(engine.url, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()
 

@@ -40,7 +40,10 @@ class Session(TenantModel):
             ),
             models.CheckConstraint(condition=Q(kind__in=TurnKind.values), name="session_kind_known"),
         ]
-        indexes = [models.Index(fields=["tenant", "-created_at"], name="session_by_tenant")]
+        indexes = [
+            models.Index(fields=["tenant", "-created_at"], name="session_by_tenant"),
+            models.Index(fields=["last_turn_at"], condition=Q(idle_at=None), name="session_open"),
+        ]
 
     def __str__(self) -> str:
         return str(self.id)
@@ -88,9 +91,7 @@ class Turn(TenantModel):
     prompt_ids = ArrayField(models.IntegerField(), default=list)
     prompt_source = models.CharField(max_length=10, choices=PromptSource.choices, default=PromptSource.FIRST)
     prompt_reason = models.CharField(max_length=200, blank=True)
-    request_hash = models.CharField(
-        max_length=64, help_text="Of the canonical messages (and tools), chained."
-    )
+    request_hash = models.CharField(max_length=64, help_text="Of the canonical messages, chained.")
     idempotency_key = models.CharField(max_length=255, null=True)
     body_sha256 = models.CharField(max_length=64, help_text="Of the request body: what a retry must repeat.")
 
@@ -143,6 +144,8 @@ class Turn(TenantModel):
             models.Index(fields=["session", "created_at"], name="turn_by_session"),
             models.Index(fields=["tenant", "-created_at"], name="turn_by_tenant"),
             models.Index(fields=["key", "policy", "reply_hash"], name="turn_by_reply_hash"),
+            models.Index(fields=["key", "body_sha256"], name="turn_by_body"),
+            models.Index(fields=["created_at"], condition=Q(state=TurnState.PENDING), name="turn_pending"),
         ]
 
     def __str__(self) -> str:
