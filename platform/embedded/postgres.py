@@ -94,7 +94,7 @@ class Postgres:
 
     def url(self, *, user: str = SUPERUSER, password: str | None = None, database: str = "postgres") -> str:
         """Return a URL for clients on this machine."""
-        place = quote(str(self._sockets), safe="")
+        place = quote(str(self.place_sockets()), safe="")
         return f"postgresql://{quote(user)}:{quote(password or self.password)}@{place}/{quote(database)}"
 
     def ready(self) -> bool:

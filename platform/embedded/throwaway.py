@@ -22,7 +22,7 @@ from pathlib import Path
 from secrets import token_urlsafe
 
 from embedded import processes
-from embedded.database import Login, bootstrap, with_database
+from embedded.database import Login, bootstrap
 from embedded.home import free_port
 from embedded.postgres import Postgres
 from embedded.valkey import Valkey
@@ -56,9 +56,7 @@ class Servers:
 
     def database_url(self, database: str = "postgres") -> str:
         """The URL of the superuser, for bootstrap and migrations."""
-        place = self.postgres
-        place.place_sockets()
-        return with_database(place.url(), database)
+        return self.postgres.url(database=database)
 
     def login(self) -> Login:
         """The login that processes use."""
