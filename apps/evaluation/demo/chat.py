@@ -1,0 +1,121 @@
+"""The user's only way in: the public API, through the official `openai` client."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import openai
+from openai import AsyncOpenAI
+from openai.types.chat import ChatCompletionMessageParam
+
+Purpose = Literal["talk", "measure", "trickle"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply as the client saw it. Durations are seconds; `started` is Unix time."""
+
+    text: str
+    finish_reason: str | None
+    version: int
+    started: float
+    first_token_s: float
+    seconds: float
+    turn_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A request that did not end well, and what the client was told."""
+
+    purpose: Purpose
+    error: str
+    started: float
+
+
+@dataclass(slots=True)
+class RequestLog:
+    """Every request of the demo: nothing is retried behind its back."""
+
+    replies: list[tuple[Purpose, Reply]] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def requests(self) -> int:
+        """How many requests have ended."""
+        return len(self.replies) + len(self.failures)
+
+
+class RequestFailed(Exception):
+    """A request failed; it is already in the log."""
+
+
+class Chat:
+    """Streams chats from `/v1` and keeps the log. `max_tokens` is the limit of every reply."""
+
+    def __init__(self, *, base_url: str, api_key: str, log: RequestLog, timeout_s: float = 180.0) -> None:
+        self._client = AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0, timeout=timeout_s)
+        self._log = log
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def ask(
+        self,
+        messages: Sequence[ChatCompletionMessageParam],
+        *,
+        model: str,
+        purpose: Purpose,
+        max_tokens: int,
+        temperature: float,
+        session: str,
+    ) -> Reply:
+        """Return the reply to `messages`; raises `RequestFailed` for anything but a whole one."""
+        started = time.time()
+        try:
+            reply = await self._stream(messages, model, max_tokens, temperature, session)
+        except (openai.OpenAIError, ValueError) as error:
+            failure = Failure(purpose, f"{type(error).__name__}: {error}"[:300], started)
+            self._log.failures.append(failure)
+            raise RequestFailed(failure.error) from error
+        self._log.replies.append((purpose, reply))
+        return reply
+
+    async def _stream(
+        self,
+        messages: Sequence[ChatCompletionMessageParam],
+        model: str,
+        max_tokens: int,
+        temperature: float,
+        session: str,
+    ) -> Reply:
+        started, clock = time.time(), time.perf_counter()
+        raw = await self._client.chat.completions.with_raw_response.create(
+            model=model,
+            messages=list(messages),
+            max_tokens=max_tokens,
+            temperature=temperature,
+            stream=True,
+            extra_headers={"X-Session-Id": session},
+        )
+        text, finish, first = "", None, None
+        async for chunk in raw.parse():
+            for choice in chunk.choices:
+                if choice.delta.content:
+                    first = first or time.perf_counter()
+                    text += choice.delta.content
+                finish = choice.finish_reason or finish
+        if finish is None:
+            raise ValueError("the stream ended without a finish reason")
+        ended = time.perf_counter()
+        return Reply(
+            text=text,
+            finish_reason=finish,
+            version=int(raw.headers["X-Adapter-Version"]),
+            started=started,
+            first_token_s=(first or ended) - clock,
+            seconds=ended - clock,
+            turn_id=raw.headers["X-Turn-Id"],
+        )

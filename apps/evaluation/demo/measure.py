@@ -1,0 +1,78 @@
+"""Ask fixed questions of one version and count: through the API, with the scope that keeps them out of training."""
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from apps.evaluation.demo.chat import Chat, RequestFailed
+from apps.evaluation.demo.choice import Score
+from apps.evaluation.demo.script import Question
+from apps.evaluation.demo.slots import Slots
+from apps.evaluation.demo.talk import MAX_TOKENS, MEASURING, Answer, judge_reply
+
+TEMPERATURE = 0.7
+_TRIES = 20
+_PAUSE_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """The answers of one version to a set of questions."""
+
+    version: int
+    answers: tuple[Answer, ...]
+
+    @property
+    def score(self) -> Score:
+        """How many passed."""
+        return Score(sum(answer.verdict.passed for answer in self.answers), len(self.answers))
+
+    @property
+    def on_topic(self) -> int:
+        """How many are about their question, passed or not."""
+        return sum(answer.on_topic for answer in self.answers)
+
+    @property
+    def passed_on_topic(self) -> int:
+        """How many passed and are about their question."""
+        return sum(answer.on_topic and answer.verdict.passed for answer in self.answers)
+
+    @property
+    def mean_words(self) -> float:
+        """Mean length of the replies in words."""
+        return fmean(answer.verdict.words for answer in self.answers) if self.answers else 0.0
+
+    def __add__(self, other: "Measurement") -> "Measurement":
+        return Measurement(self.version, self.answers + other.answers)
+
+
+async def measure(
+    chat: Chat, slots: Slots, *, policy: str, version: int, questions: Sequence[Question], replies: int
+) -> Measurement:
+    """Return `replies` answers of `policy@version` to each question. Failed requests are logged and asked again."""
+
+    async def ask(question: Question) -> Answer:
+        for _ in range(_TRIES):
+            try:
+                async with slots.hold(urgency=MEASURING):
+                    reply = await chat.ask(
+                        [{"role": "user", "content": question.text}],
+                        model=f"{policy}@{version}",
+                        purpose="measure",
+                        max_tokens=MAX_TOKENS,
+                        temperature=TEMPERATURE,
+                        session=f"measure-{uuid.uuid4().hex[:16]}",
+                    )
+            except RequestFailed:
+                await asyncio.sleep(_PAUSE_S)
+                continue
+            if reply.version != version:
+                raise RuntimeError(f"asked for version {version}, the reply came from {reply.version}")
+            return judge_reply(question, reply)
+        raise RequestFailed(f"version {version} did not answer in {_TRIES} tries")
+
+    async with asyncio.TaskGroup() as group:
+        asked = [group.create_task(ask(question)) for _ in range(replies) for question in questions]
+    return Measurement(version, tuple(task.result() for task in asked))

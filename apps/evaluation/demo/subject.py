@@ -1,0 +1,124 @@
+"""The demo's own policy and keys: what it teaches never touches the policies that people use."""
+
+import datetime as dt
+import re
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from django.core.management import call_command
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts.models import Tenant, User
+from apps.adapters.models import Policy
+from apps.adapters.services import create_policy
+from apps.evaluation.demo.ledger import Subject
+from apps.keys.header import parse_authorization
+from apps.keys.models import ApiKey, KeyScope
+from apps.keys.services import create_key, revoke_key
+from kernel import audit
+from kernel.errors import NotFound
+from kernel.tenancy import system_scope, tenant_scope
+
+ACTOR = "system:demo"
+_NAME = re.compile(r"^demo-(\d+)$")
+_KEY_LIVES = dt.timedelta(hours=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What the demo works with. `user_key` may chat, `examiner_key` may also name versions."""
+
+    subject: Subject
+    tenant: Tenant
+    policy: str
+    user_key: str
+    examiner_key: str
+
+
+@contextmanager
+def prepared(*, tenant_slug: str, api_key: str, resume: bool) -> Iterator[Prepared]:
+    """Make (or, to resume, find) the demo's policy and two keys of the person that `api_key` belongs to.
+
+    The keys are revoked afterwards. Raises `NotFound` where there is nothing to resume.
+    """
+    with system_scope("the demo looks up whose key it was given"):
+        tenant = Tenant.objects.get(slug=tenant_slug)
+    with tenant_scope(tenant.pk):
+        public_id = parse_authorization(f"Bearer {api_key}").public_id
+        user = ApiKey.objects.select_related("user").get(public_id=public_id).user
+        policy = _latest(tenant.pk) if resume else _fresh(tenant)
+        _set_training(policy, enabled=True)
+    keys = [
+        _key(tenant, user, "demo user", [KeyScope.CHAT]),
+        _key(tenant, user, "demo examiner", [KeyScope.CHAT, KeyScope.EVALUATE]),
+    ]
+    try:
+        yield Prepared(
+            subject=Subject(tenant.pk, policy.pk),
+            tenant=tenant,
+            policy=policy.name,
+            user_key=keys[0][1],
+            examiner_key=keys[1][1],
+        )
+    finally:
+        for key, _ in keys:
+            revoke_key(tenant_id=tenant.pk, key_id=key.pk, actor=ACTOR)
+
+
+def go_back(*, tenant: str, policy: str, version: int) -> None:
+    """Move the live pointer the way an operator does: with the command."""
+    call_command("rollback", policy, str(version), tenant=tenant)
+
+
+def pause_training(subject: Subject) -> None:
+    """Stop training on the policy, so that samples left over do not move it after the choice."""
+    with tenant_scope(subject.tenant_id):
+        _set_training(Policy.objects.get(pk=subject.policy_id), enabled=False)
+
+
+def _set_training(policy: Policy, *, enabled: bool) -> None:
+    if policy.training_enabled == enabled:
+        return
+    with transaction.atomic():
+        policy.training_enabled = enabled
+        policy.save(update_fields=["training_enabled"])
+        audit.record(
+            actor=ACTOR,
+            action="policy.training",
+            target=f"policy:{policy.pk}",
+            tenant_id=policy.tenant_id,
+            detail={"enabled": enabled},
+        )
+
+
+def _numbered() -> dict[int, Policy]:
+    found = {}
+    for policy in Policy.objects.filter(name__startswith="demo-"):
+        if match := _NAME.match(policy.name):
+            found[int(match.group(1))] = policy
+    return found
+
+
+def _fresh(tenant: Tenant) -> Policy:
+    return create_policy(tenant=tenant, name=f"demo-{max(_numbered(), default=0) + 1}", actor=ACTOR)
+
+
+def _latest(tenant_id: uuid.UUID) -> Policy:
+    known = _numbered()
+    if not known:
+        raise NotFound(f"no demo to resume in tenant {tenant_id}: leave out --resume")
+    return known[max(known)]
+
+
+def _key(tenant: Tenant, user: User, name: str, scopes: list[KeyScope]) -> tuple[ApiKey, str]:
+    return create_key(
+        tenant=tenant,
+        user=user,
+        name=name,
+        scopes=scopes,
+        expires_at=timezone.now() + _KEY_LIVES,
+        actor=ACTOR,
+    )

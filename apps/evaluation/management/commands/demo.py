@@ -1,0 +1,100 @@
+"""`manage.py demo`: a scripted user with one preference talks until a policy has learned it."""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+
+from apps.evaluation.demo.course import run_course
+from apps.evaluation.demo.plot import draw
+from apps.evaluation.demo.screen import print_report
+from apps.evaluation.demo.stack import Stack, StackFailed, running_stack
+from kernel.errors import AttuneError
+
+_INSIDE = "ATTUNE_DEMO_STACK"  # set for the child that runs in the platform's environment
+
+
+class Command(BaseCommand):
+    """Run the demo, print its tables, write demo-report.json and demo-report.png; fail if the bar is missed."""
+
+    help = (
+        "A scripted user who wants one short sentence talks through the public API and complains in plain words "
+        "until a policy of its own has learned it. Uses the running platform, or starts one for the time."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--minutes", type=float, default=20.0, help="Time for everything (default 20).")
+        parser.add_argument("--seed", type=int, default=1, help="Order and wording of what the user says.")
+        parser.add_argument("--resume", action="store_true", help="Go on with the last demo's policy.")
+        parser.add_argument("--json", action="store_true", help="Only the report on standard output.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run it."""
+        if not 1 <= options["minutes"] <= 24 * 60:
+            raise CommandError("--minutes lies between 1 and 1440")
+        console = Console(stderr=options["json"])
+        if handed := os.environ.get(_INSIDE):
+            status = _inside(Stack.from_json(handed), options, console)
+        else:
+            status = _outside(options, console)
+        if status:
+            sys.exit(status)
+
+
+def _outside(options: dict[str, Any], console: Console) -> int:
+    """Reach the platform, then run this command again in the environment of its processes."""
+    try:
+        with running_stack(
+            settings.ATTUNE_HOME,
+            settings.BASE_DIR,
+            say=lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True),
+        ) as stack:
+            child = subprocess.Popen(
+                [sys.executable, str(settings.BASE_DIR / "manage.py"), "demo", *_arguments(options)],
+                env={**os.environ, **stack.environment, _INSIDE: stack.to_json()},
+            )
+            signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+            try:
+                return child.wait()
+            except KeyboardInterrupt:  # the child got it too: let it put its things away
+                return child.wait() or 130
+    except StackFailed as error:
+        raise CommandError(str(error)) from error
+
+
+def _inside(stack: Stack, options: dict[str, Any], console: Console) -> int:
+    try:
+        report = run_course(
+            stack=stack,
+            minutes=options["minutes"],
+            seed=options["seed"],
+            resume=options["resume"],
+            console=console,
+        )
+    except AttuneError as error:
+        raise CommandError(error.message) from error
+    home: Path = settings.ATTUNE_HOME
+    (home / "demo-report.json").write_text(json.dumps(report, indent=2, ensure_ascii=False), encoding="utf-8")
+    draw(report, home / "demo-report.png")
+    if options["json"]:
+        sys.stdout.write(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+    else:
+        print_report(console, report)
+        console.print(
+            f"{home / 'demo-report.json'}\n{home / 'demo-report.png'}", markup=False, soft_wrap=True
+        )
+    return 0 if all(report["bar"].values()) else 1
+
+
+def _arguments(options: dict[str, Any]) -> list[str]:
+    given = ["--minutes", str(options["minutes"]), "--seed", str(options["seed"])]
+    return given + [f"--{name}" for name in ("resume", "json") if options[name]]
