@@ -17,7 +17,7 @@ Tick = Callable[[int], None]
 def hidden_at(model: PolicyModel, batch: MicroBatch) -> torch.Tensor:
     """Hidden states [N, H] that predict a micro-batch's scored ids."""
     rows, positions = batch.places()
-    return model.hidden(batch.ids())[rows, positions]
+    return model.hidden(batch.ids())[positions, rows]
 
 
 @torch.no_grad()

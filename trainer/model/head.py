@@ -81,21 +81,25 @@ class _Score(torch.autograd.Function):
         for start in range(0, count, chunk):
             part = slice(start, start + chunk)
             heat = temperature[part, None].float()
-            logp = _log_softmax(hidden[part], heat, head, model)
+            logits = _shifted(hidden[part], heat, head, model)
             local = tokens[part] - first
             mine = (local >= 0) & (local < head.size(0))
-            picked = logp.gather(1, local.clamp(0, max(head.size(0) - 1, 0))[:, None])[:, 0]
-            logprob[part] = _sum_over_ranks(picked * mine, model)
-            p = logp.exp()
+            local = local.clamp(0, max(head.size(0) - 1, 0))
+            picked = _sum_over_ranks(logits.gather(1, local[:, None])[:, 0] * mine, model)
+            p = logits.exp()
+            total = _sum_over_ranks(p.sum(1, keepdim=True), model)
+            logprob[part] = picked - total[:, 0].log()
             if grad_logprob is not None:
-                toward = head.index_select(0, local.clamp(0, max(head.size(0) - 1, 0))) * mine[:, None]
+                toward = head.index_select(0, local) * mine[:, None]
                 away = p.to(head.dtype) @ head
-                grad_logprob[part] = _sum_over_ranks(toward.float() - away.float(), model) / heat
+                grad_logprob[part] = _sum_over_ranks(toward.float() - away.float() / total, model) / heat
             if teacher_hidden is not None and teacher_share is not None:
-                gap = logp - _mixture(teacher_hidden[:, part], teacher_share[:, part], heat, head, model)
+                mixed = _mixture(teacher_hidden[:, part], teacher_share[:, part], heat, head, model)
+                gap = logits.sub_(total.log()).sub_(mixed)
+                p.div_(total)
                 kl[part] = _sum_over_ranks((p * gap).sum(1), model)
                 if grad_kl is not None:
-                    pull = (p * (gap - kl[part, None])).to(head.dtype) @ head
+                    pull = p.mul_(gap.sub_(kl[part, None])).to(head.dtype) @ head
                     grad_kl[part] = _sum_over_ranks(pull.float(), model) / heat
         ctx.save_for_backward(grad_logprob, grad_kl)
         ctx.dtype = hidden.dtype
@@ -112,27 +116,32 @@ class _Score(torch.autograd.Function):
         return grad.to(ctx.dtype), None, None, None, None, None, None
 
 
-def _log_softmax(
+def _shifted(
     hidden: torch.Tensor, heat: torch.Tensor, head: torch.Tensor, model: PolicyModel
 ) -> torch.Tensor:
-    """[n, H] -> this rank's columns of the log-softmax over the whole vocabulary [n, V / ranks], float32."""
-    logits = (hidden @ head.T).float() / heat
-    if model.ranks.size == 1:
-        return logits.log_softmax(1)
+    """[n, H] -> this rank's logits / temperature less the largest of all ranks [n, V / ranks], float32.
+
+    Worked on in place: a chunk over a whole vocabulary is what this module's time and memory go to.
+    """
+    logits = (hidden @ head.T).float().div_(heat)
     top = logits.amax(1, keepdim=True)
-    dist.all_reduce(top, op=dist.ReduceOp.MAX, group=model.ranks.group)
-    total = _sum_over_ranks((logits - top).exp().sum(1, keepdim=True), model)
-    return logits - top - total.log()
+    if model.ranks.size > 1:
+        dist.all_reduce(top, op=dist.ReduceOp.MAX, group=model.ranks.group)
+    return logits.sub_(top)
 
 
 def _mixture(
     hidden: torch.Tensor, share: torch.Tensor, heat: torch.Tensor, head: torch.Tensor, model: PolicyModel
 ) -> torch.Tensor:
     """Log of the teachers' mean distribution [n, V / ranks]."""
-    mixed = torch.full((hidden.size(1), head.size(0)), -torch.inf, device=hidden.device)
+    mixed: torch.Tensor | None = None
     for one, weight in zip(hidden, share, strict=True):
-        logq = _log_softmax(one, heat, head, model) + weight.log()[:, None]
-        mixed = torch.logaddexp(mixed, logq)
+        logits = _shifted(one, heat, head, model)
+        total = _sum_over_ranks(logits.exp().sum(1, keepdim=True), model)
+        logq = logits.sub_(total.log() - weight.log()[:, None])
+        mixed = logq if mixed is None else torch.logaddexp(mixed, logq)
+    if mixed is None:
+        raise ValueError("a mixture of no teachers")
     return mixed
 
 
