@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -12,6 +13,7 @@ from django.db import connection, connections
 from pytest_django import DjangoDbBlocker
 
 from tests import services
+from tests.engines import Engines
 
 
 @pytest.fixture(scope="session")
@@ -53,3 +55,14 @@ def owner_connection(django_db_setup: None) -> Iterator[psycopg.Connection]:
     """Return an autocommit connection of a superuser: for looking behind row-level security."""
     with psycopg.connect(services.owner_url(), autocommit=True) as owner:
         yield owner
+
+
+@pytest.fixture(scope="session")
+def engine_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
+    """Start real SGLang servers: `engine_process(model_directory, dtype="float32")` returns a ready `Engine`.
+
+    A server is shared by all who ask for the same thing; mark such tests `xdist_group("engine")`. About 25 s each.
+    """
+    engines = Engines(tmp_path_factory.mktemp("engines"))
+    yield engines
+    engines.stop()

@@ -1,5 +1,6 @@
 """Read settings from the environment, with an error that names the variable."""
 
+import json
 import os
 from pathlib import Path
 
@@ -50,3 +51,10 @@ def listed(name: str, default: str = "") -> list[str]:
 def path(name: str, default: Path) -> Path:
     """Return an absolute path."""
     return Path(os.environ.get(name) or default).expanduser().absolute()
+
+
+def adopt(file: Path) -> None:
+    """Take the variables that are not set from a JSON object, where there is such a file."""
+    if file.is_file():
+        for name, value in json.loads(file.read_text(encoding="utf-8")).items():
+            os.environ.setdefault(name, value)

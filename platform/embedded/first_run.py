@@ -10,7 +10,7 @@ import sys
 from embedded.errors import CannotStart
 from embedded.home import REPOSITORY, Home, write_private
 
-FIELDS = ("web_url", "api_base", "api_key", "operator_email", "operator_password")
+FIELDS = ("web_url", "api_base", "api_key", "operator_email", "operator_password", "tenant")
 
 
 def make(home: Home) -> dict[str, str]:
