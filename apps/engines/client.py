@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -94,7 +94,7 @@ class EngineClient:
         sampling: Mapping[str, Any],
         adapter: str | None = None,
         stream: bool = True,
-    ) -> AsyncIterator[Chunk]:
+    ) -> AsyncGenerator[Chunk, None]:
         """Yield the reply to `input_ids` as it comes (`stream`) or in one chunk.
 
         `sampling` has SGLang's names (temperature, top_p, top_k, max_new_tokens, stop …). `adapter` is an
@@ -211,10 +211,10 @@ class EngineClient:
         kind = EngineRejected if response.status == 400 else EngineUnavailable
         raise kind(f"the engine did not {verb} {body['lora_name']}: {reason}"[:400])
 
-    async def _only_frame(self, body: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    async def _only_frame(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         yield await self._ask("POST", "/generate", body, timeout_s=self._timeout_s)
 
-    async def _frames(self, body: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    async def _frames(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         """Yield the stream's frames; of those that arrived together only the last, as each holds all before."""
         async with self._answer("POST", "/generate", body, timeout_s=None) as response:
             if response.status != 200:

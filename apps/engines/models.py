@@ -45,7 +45,21 @@ class DesiredAdapter(TenantModel):
     served_name = models.CharField(max_length=80, unique=True)
     path = models.CharField(max_length=500)
     sha256 = models.CharField(max_length=64)
+    rank = models.PositiveIntegerField()
+    probe = models.JSONField(
+        help_text="[{ids, logprobs, base_logprobs}…]: what the trainer measured; nats, one fewer than ids."
+    )
     wanted = models.BooleanField(default=True, help_text="Off: unload when no request uses it any more.")
+    unwanted_at = models.DateTimeField(null=True, help_text="Since when no new request asks for it.")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(wanted=True, unwanted_at__isnull=True)
+                | models.Q(wanted=False, unwanted_at__isnull=False),
+                name="adapter_unwanted_since_when",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.served_name
@@ -67,6 +81,7 @@ class LoadedAdapter(TenantModel):
     adapter = models.ForeignKey(DesiredAdapter, on_delete=models.CASCADE, related_name="loads")
     state = models.CharField(max_length=10, choices=LoadState.choices, default=LoadState.LOADING)
     boot_id = models.CharField(max_length=100, blank=True)
+    probed_at = models.DateTimeField(null=True)
     probe = models.JSONField(
         default=dict, help_text="Measured: logit change, |Δlogprob| against the trainer's."
     )

@@ -1,0 +1,157 @@
+"""From a created version to the live one: preflight, load, probe, gate, pointer.
+
+May be run again from any point, by several at once, after any crash: what is done is found done, and one
+transaction decides at the end. Until then, and whenever it comes to nothing, the old version answers.
+"""
+
+import logging
+import uuid
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.adapters import placement, store
+from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
+from apps.adapters.preflight import PreflightRefused, preflight
+from apps.adapters.services import point
+from apps.engines import registry
+from apps.engines.loading import Placed, Result
+from apps.engines.replies import EngineUnavailable
+from kernel import audit
+from kernel.errors import AttuneError, NotFound
+
+logger = logging.getLogger(__name__)
+
+ACTOR = "system:publishing"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What became of a version. live: it answers. ready: it could, but something newer was decided. refused."""
+
+    version_id: uuid.UUID
+    policy_id: uuid.UUID
+    outcome: Literal["live", "ready", "refused"]
+    reason: str
+
+
+def publish(version_id: uuid.UUID) -> Published:
+    """Bring a created version live, or say why it is not. Must run in a scope that sees it.
+
+    Raises EngineUnavailable where no engine could be asked: then nothing is decided and it should be tried
+    again later.
+    """
+    version = AdapterVersion.objects.filter(pk=version_id).first()
+    if version is None:
+        raise NotFound("there is no such version")
+    if version.state != VersionState.CREATED:
+        return _decided(version)
+    try:
+        checked = preflight(store.absolute(version.path), sha256=version.sha256)
+        if (checked.rank, checked.alpha) != (version.rank, version.alpha):
+            raise PreflightRefused(
+                f"rank and alpha are {checked.rank} and {checked.alpha:g}, "
+                f"the version says {version.rank} and {version.alpha}"
+            )
+        adapter = placement.desire(version)
+    except AttuneError as error:
+        return _refuse(version, "preflight", error.message, {})
+    _gate(
+        version, "preflight", passed=True, detail={"layers": checked.layers, "parameters": checked.parameters}
+    )
+    placed = placement.place(adapter)
+    refused = [one for one in placed if one.result is Result.REFUSED]
+    if refused:
+        return _refuse(version, "probe", placement.reasons(refused), _answers(placed))
+    if not any(one.result is Result.PROBED for one in placed):
+        raise EngineUnavailable(f"no engine took the version: {placement.reasons(placed)}", retry_after_s=5.0)
+    return _make_ready(version, placed)
+
+
+def _decided(version: AdapterVersion) -> Published:
+    if version.state == VersionState.READY:
+        live = Policy.objects.filter(pk=version.policy_id, live=version).exists()
+        return Published(version.pk, version.policy_id, "live" if live else "ready", version.reason)
+    return Published(version.pk, version.policy_id, "refused", version.reason)
+
+
+def _make_ready(version: AdapterVersion, placed: list[Placed]) -> Published:
+    with transaction.atomic():
+        policy = Policy.objects.select_for_update(of=("self",)).get(pk=version.policy_id)
+        version = AdapterVersion.objects.select_for_update(of=("self",)).get(pk=version.pk)
+        if version.state != VersionState.CREATED:
+            return _decided(version)
+        _gate(version, "probe", passed=True, detail=_answers(placed))
+        why_not = _superseded(policy, version)
+        version.state, version.reason, version.ready_at = VersionState.READY, why_not, timezone.now()
+        version.save(update_fields=["state", "reason", "ready_at"])
+        if why_not:
+            registry.unwant(served_names=[version.served_name])
+        else:
+            point(
+                policy=policy,
+                version=version,
+                actor=ACTOR,
+                reason=f"version {version.number} passed its checks",
+            )
+    logger.info("%s is %s", version.served_name, why_not or "live")
+    return Published(version.pk, policy.pk, "ready" if why_not else "live", why_not)
+
+
+def _superseded(policy: Policy, version: AdapterVersion) -> str:
+    """Return why the pointer must not move to a version, or "".
+
+    It moves only forward along the lineage: the version descends from what is live, and nothing between the
+    two has been live before. If something has, somebody moved the pointer back from it, and that stands.
+    """
+    live = policy.live_id
+    between: list[uuid.UUID] = []
+    parents = dict(AdapterVersion.objects.filter(policy=policy).values_list("pk", "parent_id"))
+    at = version.parent_id
+    while at is not None and at != live:
+        between.append(at)
+        at = parents[at]
+    if at != live:
+        return "not live: the policy is on another branch by now"
+    if PointerMove.objects.filter(policy=policy, to_version__in=between).exists():
+        return "not live: the policy was rolled back meanwhile"
+    return ""
+
+
+def _refuse(version: AdapterVersion, check: str, reason: str, detail: dict[str, Any]) -> Published:
+    with transaction.atomic():
+        version = AdapterVersion.objects.select_for_update(of=("self",)).get(pk=version.pk)
+        if version.state != VersionState.CREATED:
+            return _decided(version)
+        _gate(version, check, passed=False, detail={**detail, "reason": reason})
+        version.state, version.reason = VersionState.REFUSED, f"{check}: {reason}"[:500]
+        version.save(update_fields=["state", "reason"])
+        registry.unwant(served_names=[version.served_name])
+        audit.record(
+            actor=ACTOR,
+            action="version.refuse",
+            target=f"version:{version.pk}",
+            tenant_id=version.tenant_id,
+            detail={"number": version.number, "reason": version.reason},
+        )
+    logger.error("%s is refused by %s: %s", version.served_name, check, reason)
+    return Published(version.pk, version.policy_id, "refused", version.reason)
+
+
+def _gate(version: AdapterVersion, check: str, *, passed: bool, detail: dict[str, Any]) -> None:
+    GateResult.objects.update_or_create(
+        version=version,
+        check_name=check,
+        defaults={"tenant_id": version.tenant_id, "passed": passed, "detail": detail},
+    )
+
+
+def _answers(placed: list[Placed]) -> dict[str, Any]:
+    return {
+        "engines": [
+            {"url": one.url, "result": one.result.value, "reason": one.reason, "probe": dict(one.probe)}
+            for one in placed
+        ]
+    }

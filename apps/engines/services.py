@@ -1,0 +1,214 @@
+"""Make what engines have loaded equal to what is wanted: after a restart, on a timer, and late unloading.
+
+The only place that unloads. Off every request's path; any number of these may run at once.
+"""
+
+import asyncio
+import datetime as dt
+import logging
+import uuid
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from apps.engines.client import EngineInfo
+from apps.engines.loading import Placed, Result, Wanted, client_of, place
+from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
+from apps.engines.registry import record, register
+from kernel.errors import AttuneError
+from kernel.tenancy import system_scope
+
+logger = logging.getLogger(__name__)
+
+REPROBE_S = 600.0
+"""An adapter that answered its probe is asked again after this long; one that failed too."""
+UNLOAD_S = 30.0
+"""An engine that does not let go of an adapter within this long is left alone until the next time."""
+_SPARE = 2
+"""Slots for loaded adapters kept free for what is published next: past the last, SGLang evicts on its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One look at an engine."""
+
+    url: str
+    ready: bool
+    info: EngineInfo | None = None
+    loaded: Mapping[str, str] | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """What reconciling did with one engine."""
+
+    url: str
+    state: str
+    restarted: bool
+    proven: list[str]
+    failed: dict[str, str]
+    unloaded: list[str]
+    reason: str
+
+
+def reconcile() -> list[Reconciled]:
+    """Look at every configured engine, load and probe what it lacks, and say which may be sent requests.
+
+    An engine that restarted gets no requests until the adapters of live versions are back on it.
+    """
+    with system_scope("reconcile engines"):
+        engines = register()
+        seen = {one.url: one for one in asyncio.run(_look_at([engine.url for engine in engines]))}
+        restarted = {engine.url for engine in engines if _note(engine, seen[engine.url])}
+        # what is missing first: what is only due to be asked again delays no engine's return
+        work = {engine.url: _due(engine, seen[engine.url]) for engine in engines}
+        placed = asyncio.run(_place_all(work))
+        for one in placed:
+            record(one)
+        return [
+            _settle(
+                engine,
+                seen[engine.url],
+                restarted=engine.url in restarted,
+                placed=[one for one in placed if one.url == engine.url],
+            )
+            for engine in engines
+        ]
+
+
+async def _look_at(urls: Sequence[str]) -> list[Seen]:
+    async def at(url: str) -> Seen:
+        async with client_of(url) as client:
+            if not await client.ready():
+                return Seen(url, ready=False, reason="does not answer, or is not ready")
+            try:
+                return Seen(url, ready=True, info=await client.info(), loaded=await client.loaded())
+            except AttuneError as error:
+                return Seen(url, ready=True, reason=error.message)
+
+    return list(await asyncio.gather(*(at(url) for url in urls)))
+
+
+def _note(engine: Engine, seen: Seen) -> bool:
+    """Store what was seen before anything is loaded, so that nobody asks for what is not there."""
+    if not seen.ready:
+        engine.state, engine.reason = EngineState.LOST, seen.reason
+        engine.save(update_fields=["state", "reason"])
+        return False
+    if seen.info is None:
+        return False  # busy: nothing new is known
+    restarted = engine.boot_id != seen.info.boot_id
+    if restarted:
+        engine.state, engine.reason = EngineState.STARTING, "booted: bringing its adapters back"
+    engine.boot_id = seen.info.boot_id
+    engine.model_path = seen.info.model_path
+    engine.max_loaded_loras = seen.info.max_loaded_loras
+    engine.seen_at = timezone.now()
+    fields = ["boot_id", "model_path", "max_loaded_loras", "seen_at"]
+    engine.save(update_fields=[*fields, *(["state", "reason"] if restarted else [])])
+    return restarted
+
+
+def _due(engine: Engine, seen: Seen) -> list[Wanted]:
+    """Return the wanted adapters that the engine lacks, or whose last answer is too old; newest first."""
+    if seen.info is None or seen.loaded is None:
+        return []
+    rows = {row.adapter_id: row for row in LoadedAdapter.objects.filter(engine=engine)}
+    room = seen.info.max_loaded_loras or None
+    old = timezone.now() - dt.timedelta(seconds=REPROBE_S)
+    missing: list[Wanted] = []
+    again: list[Wanted] = []
+    for adapter in DesiredAdapter.objects.filter(wanted=True).order_by("-created_at")[:room]:
+        row = rows.get(adapter.pk)
+        answered = (
+            row is not None
+            and row.state in (LoadState.PROBED, LoadState.FAILED)
+            and row.boot_id == seen.info.boot_id
+            and (row.state == LoadState.FAILED or adapter.served_name in seen.loaded)
+        )
+        if not answered:
+            missing.append(Wanted.of(adapter))
+        elif row is not None and (row.probed_at is None or row.probed_at < old):
+            again.append(Wanted.of(adapter))
+    return missing + again
+
+
+async def _place_all(work: Mapping[str, Sequence[Wanted]]) -> list[Placed]:
+    async def on(url: str, adapters: Sequence[Wanted]) -> list[Placed]:
+        async with client_of(url) as client:
+            return [await place(client, wanted) for wanted in adapters]
+
+    done = await asyncio.gather(*(on(url, adapters) for url, adapters in work.items()))
+    return [one for of_engine in done for one in of_engine]
+
+
+def _settle(engine: Engine, seen: Seen, *, restarted: bool, placed: Sequence[Placed]) -> Reconciled:
+    """Decide whether the engine may be sent requests, and make room on it."""
+    proven = [one.served_name for one in placed if one.result is Result.PROBED]
+    failed = {one.served_name: one.reason for one in placed if one.result is Result.REFUSED}
+    silent = {one.served_name: one.reason for one in placed if one.result is Result.UNAVAILABLE}
+    for name, reason in failed.items():
+        logger.error("%s does not serve %s: %s", engine.url, name, reason)
+    unloaded: list[str] = []
+    if seen.info is not None:
+        # a busy engine that was ready stays so: only what it has proven is routed to it anyway
+        if not silent or engine.state == EngineState.READY:
+            engine.state, engine.reason = EngineState.READY, ""
+            unloaded = _make_room(engine, {*(seen.loaded or {}), *proven})
+        else:
+            engine.reason = next(iter(silent.values()))[:500]
+        Engine.objects.filter(pk=engine.pk, boot_id=seen.info.boot_id).update(
+            state=engine.state, reason=engine.reason
+        )
+    return Reconciled(
+        url=engine.url,
+        state=engine.state,
+        restarted=restarted,
+        proven=proven,
+        failed=failed | silent,
+        unloaded=unloaded,
+        reason=engine.reason or seen.reason,
+    )
+
+
+def _make_room(engine: Engine, loaded: Set[str]) -> list[str]:
+    """Unload what nobody has asked for since the longest possible request, the longest unwanted first."""
+    too_many = len(loaded) + _SPARE - engine.max_loaded_loras
+    if engine.max_loaded_loras == 0 or too_many <= 0:
+        return []
+    idle = timezone.now() - dt.timedelta(seconds=settings.ENGINE_TIMEOUT_S)
+    idle_rows = DesiredAdapter.objects.filter(
+        served_name__in=loaded, wanted=False, unwanted_at__lt=idle
+    ).order_by("unwanted_at")
+    unloaded = []
+    for pk in idle_rows.values_list("pk", flat=True)[:too_many]:
+        name = _unload(engine, pk)
+        if name:
+            unloaded.append(name)
+    return unloaded
+
+
+def _unload(engine: Engine, pk: uuid.UUID) -> str | None:
+    # the row stays locked until the engine has let go: whoever wants the adapter back waits, then loads it
+    with transaction.atomic():
+        row = DesiredAdapter.objects.select_for_update().filter(pk=pk, wanted=False).first()
+        if row is None:
+            return None
+        LoadedAdapter.objects.filter(engine=engine, adapter=row).update(
+            state=LoadState.UNLOADED, updated_at=timezone.now()
+        )
+        try:
+            asyncio.run(_unload_from(engine.url, row.served_name))
+        except AttuneError as error:
+            logger.warning("%s did not unload %s: %s", engine.url, row.served_name, error.message)
+            return None
+        return row.served_name
+
+
+async def _unload_from(url: str, served_name: str) -> None:
+    async with client_of(url) as client:
+        await client.unload(served_name, timeout_s=UNLOAD_S)
