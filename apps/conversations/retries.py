@@ -21,8 +21,9 @@ def find_repeated(
     body of a recent turn of the same key. A turn whose reply a later request took up has reached its client, so
     it is no lost one. Raises IdempotencyKeyReused where the key came with another body before.
     """
+    turns = Turn.objects.select_related("session", "version")
     if idempotency_key is not None:
-        turn = Turn.objects.filter(key_id=key_id, idempotency_key=idempotency_key).first()
+        turn = turns.filter(key_id=key_id, idempotency_key=idempotency_key).first()
         if turn is not None and turn.body_sha256 != body_sha256:
             raise IdempotencyKeyReused(
                 "This idempotency key was used with another request body.", field="Idempotency-Key"
@@ -31,7 +32,7 @@ def find_repeated(
     if not is_retry:
         return None
     return (
-        Turn.objects.filter(
+        turns.filter(
             key_id=key_id,
             body_sha256=body_sha256,
             next_turn=None,

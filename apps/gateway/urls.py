@@ -1,5 +1,14 @@
-"""Routes of /v1."""
+"""Routes of the gateway."""
 
-from django.urls import URLPattern
+from django.urls import path, re_path
 
-urlpatterns: list[URLPattern] = []
+from apps.gateway import api, chat
+
+urlpatterns = [
+    path("v1/chat/completions", chat.completions),
+    path("v1/models", api.models),
+    path("v1/models/<str:name>", api.model),
+    path("v1/feedback", api.feedback),
+    path("healthz", api.healthz),
+    re_path(r"", api.unknown),
+]

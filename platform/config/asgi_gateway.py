@@ -7,4 +7,6 @@ os.environ["ATTUNE_PROCESS"] = "gateway"
 
 from django.core.asgi import get_asgi_application
 
-application = get_asgi_application()
+from apps.gateway.asgi import Gateway
+
+application = Gateway(get_asgi_application())

@@ -82,6 +82,27 @@ def admit_turn(
             return _admit(caller, policy, version, request, engine_id)
 
 
+def find_repeated_turn(*, caller: Caller, request: TurnRequest) -> Repeated | None:
+    """Return the turn that a request repeats if that is pending or complete, else None: then admit it.
+
+    Raises IdempotencyKeyReused. `admit_turn` looks again, for what was written in between.
+    """
+    with tenant_scope(caller.tenant_id):
+        turn = _repeated(caller, request)
+        if turn is None or turn.state not in (TurnState.PENDING, TurnState.COMPLETE):
+            return None
+        return Repeated(turn, _name(turn.session))
+
+
+def _repeated(caller: Caller, request: TurnRequest) -> Turn | None:
+    return find_repeated(
+        key_id=caller.key_id,
+        body_sha256=request.body_sha256,
+        idempotency_key=request.idempotency_key,
+        is_retry=request.is_retry,
+    )
+
+
 @transaction.atomic
 def _admit(
     caller: Caller,
@@ -90,12 +111,7 @@ def _admit(
     request: TurnRequest,
     engine_id: uuid.UUID | None,
 ) -> Admitted | Repeated:
-    repeated = find_repeated(
-        key_id=caller.key_id,
-        body_sha256=request.body_sha256,
-        idempotency_key=request.idempotency_key,
-        is_retry=request.is_retry,
-    )
+    repeated = _repeated(caller, request)
     if repeated is not None and repeated.state in (TurnState.PENDING, TurnState.COMPLETE):
         return Repeated(repeated, _name(repeated.session))
     links = chain(request.messages)

@@ -4,6 +4,7 @@ import uuid
 
 from django.db import transaction
 
+from apps.conversations.canonical import clean
 from apps.conversations.models import Feedback, Turn, TurnState
 from kernel.errors import Conflict, InvalidInput, NotFound
 from kernel.outbox import enqueue
@@ -24,6 +25,7 @@ def give_feedback(
     The same again (by key, or the same words twice in a row) returns the row that is there. The
     outbox row that makes a sample of it is part of the transaction.
     """
+    correction = clean(correction)
     if score is None and not correction:
         raise InvalidInput("Give a `score`, a `correction` or both.", field="score")
     with tenant_scope(tenant_id), transaction.atomic():

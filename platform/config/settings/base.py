@@ -51,6 +51,13 @@ INSTALLED_APPS = [
     "apps.console",
 ]
 
+# The gateway has no pages and no log-in; without these it starts faster and has no middleware to satisfy.
+_WEB_ONLY = ("unfold", "django.contrib.admin", "django.contrib.sessions", "django.contrib.messages")
+_WEB_ONLY += ("django.contrib.staticfiles", "allauth", "allauth.account", "rest_framework", "drf_spectacular")
+_WEB_ONLY += ("apps.console", "apps.dashboard")
+if PROCESS == "gateway":
+    INSTALLED_APPS = [app for app in INSTALLED_APPS if app not in _WEB_ONLY]
+
 # No GZipMiddleware anywhere near a stream: it holds chunks back. The gateway has no session, no
 # cookies and no CSRF, so it has no middleware at all.
 _WEB_MIDDLEWARE = [
@@ -64,6 +71,7 @@ _WEB_MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "apps.console.middleware.OperatorScopeMiddleware",
+    "apps.dashboard.middleware.ContentSecurityMiddleware",
 ]
 MIDDLEWARE = [] if PROCESS == "gateway" else _WEB_MIDDLEWARE
 ROOT_URLCONF = "config.urls_gateway" if PROCESS == "gateway" else "config.urls_web"
@@ -160,6 +168,7 @@ UNFOLD = {
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_TZ = True
+FORMAT_MODULE_PATH = ["apps.console.formats"]
 STATIC_URL = "/static/"
 STATIC_ROOT = ATTUNE_HOME / "static"
 STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
@@ -185,6 +194,9 @@ PROBE_TOLERANCE = env.number("PROBE_TOLERANCE", 0.15)
 # --- gateway
 MAX_BODY_BYTES = env.integer("MAX_BODY_BYTES", 2_000_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+GATEWAY_CONCURRENCY = env.integer("GATEWAY_CONCURRENCY", 256)  # requests at once in one process
+# each keeps one connection, so at most DATABASE_POOL; a stream needs none of them
+GATEWAY_DATABASE_THREADS = env.integer("GATEWAY_DATABASE_THREADS", 4)
 SESSION_IDLE_S = env.number("SESSION_IDLE_S", 900.0)  # after this a session counts as over and is judged
 
 # --- judging

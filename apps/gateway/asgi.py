@@ -1,0 +1,120 @@
+"""Around Django's ASGI application: the process's life, and a bound on bodies that no client can get past.
+
+Django reads a body to its end before any view runs, so a limit in a view would come too late.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.core.handlers.asgi import ASGIHandler
+from django.http import HttpRequest
+
+from apps.engines.chat import chat_format
+from apps.gateway.errors import error_object
+from apps.gateway.process import Process
+from kernel.errors import TooLarge
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+
+_STATE = "attune.process"
+# a refused body is still read for a while: a client that is cut off while it sends never reads the answer
+_DRAIN_BYTES = 64 * 2**20
+_DRAIN_S = 10.0
+
+
+class Gateway:
+    """The ASGI application of the gateway."""
+
+    def __init__(self, django: ASGIHandler) -> None:
+        self._django = django
+        self._process: Process | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection's scope."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            # nothing here reads the query; whoever puts a key there must not find it in an access log
+            scope["query_string"] = b""
+            scope[_STATE] = self._current()
+            await self._answer(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                self._current()
+                await asyncio.to_thread(_warm_up)
+                await send({"type": "lifespan.startup.complete"})
+            elif message["type"] == "lifespan.shutdown":
+                if self._process is not None:
+                    await self._process.close()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    def _current(self) -> Process:
+        if self._process is None:
+            self._process = Process(
+                threads=settings.GATEWAY_DATABASE_THREADS, most_running=settings.GATEWAY_CONCURRENCY
+            )
+        return self._process
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = bytearray()
+        said = dict(scope["headers"]).get(b"content-length", b"")
+        if said.isdigit() and int(said) > settings.MAX_BODY_BYTES:
+            await _refuse(receive, send, waits=b"expect" not in dict(scope["headers"]))
+            return
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body += message.get("body", b"")
+            if len(body) > settings.MAX_BODY_BYTES:
+                await _refuse(receive, send, waits=message.get("more_body", False))
+                return
+            if not message.get("more_body", False):
+                break
+        given = False
+
+        async def replay() -> Mapping[str, Any]:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": bytes(body), "more_body": False}
+
+        await self._django(scope, replay, send)
+
+
+def process_of(request: HttpRequest) -> Process:
+    """Return the process that serves this request."""
+    process: Process = request.scope[_STATE]  # type: ignore[attr-defined]
+    return process
+
+
+def _warm_up() -> None:
+    chat_format()  # reading a tokeniser takes longer than a request should wait
+
+
+async def _refuse(receive: Receive, send: Send, *, waits: bool) -> None:
+    drained, end = 0, time.monotonic() + _DRAIN_S
+    while waits and drained < _DRAIN_BYTES and time.monotonic() < end:
+        try:
+            message = await asyncio.wait_for(receive(), timeout=end - time.monotonic())
+        except TimeoutError:
+            break
+        if message["type"] == "http.disconnect":
+            return
+        drained += len(message.get("body", b""))
+        waits = message.get("more_body", False)
+    error = TooLarge(f"The body is larger than {settings.MAX_BODY_BYTES} bytes.", code="request_too_large")
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": orjson.dumps(error_object(error))})

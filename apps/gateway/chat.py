@@ -1,0 +1,224 @@
+"""`POST /v1/chat/completions`: one request's way through the gateway."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import TypeVar
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+
+from apps.conversations.models import Turn, TurnState
+from apps.conversations.services import Admitted, Repeated
+from apps.engines.replies import Chunk
+from apps.gateway.admission import Admission, admit
+from apps.gateway.asgi import process_of
+from apps.gateway.errors import error_object
+from apps.gateway.process import Process, Slot
+from apps.gateway.replies import Shape, frame, logprobs_object
+from apps.gateway.views import endpoint
+from apps.gateway.work import Work, abort_when_admitted
+from kernel.errors import Conflict
+
+R = TypeVar("R", bound=HttpResponseBase)
+
+_WAIT_FOR_TWIN_S = 20.0
+_LOOK_EVERY_S = 0.25
+
+
+@endpoint("POST")
+async def completions(request: HttpRequest) -> HttpResponseBase:
+    """Answer a chat. The reply is durable before its last byte is sent."""
+    started = time.monotonic()
+    process = process_of(request)
+    slot, handed_on = process.take_slot(), False
+    try:
+        admission = await _admitted(process, request)
+        if isinstance(admission.outcome, Repeated):
+            return _replay(admission, admission.outcome.turn)
+        work = Work(process=process, admission=admission, admitted=admission.outcome, started=started)
+        if admission.ask.stream:
+            response = await _streamed(process, slot, work, admission, admission.outcome)
+            handed_on = True
+            return response
+        return await _whole(work, admission, admission.outcome)
+    finally:
+        if not handed_on:
+            slot.release()
+
+
+async def _admitted(process: Process, request: HttpRequest) -> Admission:
+    """Return the admission; the repetition of a request that still runs waits for that one to end."""
+    give_up = time.monotonic() + _WAIT_FOR_TWIN_S
+    while True:
+        admitting = asyncio.ensure_future(process.database(admit, headers=request.headers, body=request.body))
+        try:
+            admission = await asyncio.shield(admitting)
+        except asyncio.CancelledError:
+            process.later(abort_when_admitted(process, admitting))
+            raise
+        outcome = admission.outcome
+        if isinstance(outcome, Admitted) or outcome.turn.state == TurnState.COMPLETE:
+            return admission
+        if time.monotonic() > give_up:
+            raise Conflict(
+                "The same request is still being answered.", code="request_in_progress", retry_after_s=1.0
+            )
+        await asyncio.sleep(_LOOK_EVERY_S)
+
+
+async def _whole(work: Work, admission: Admission, admitted: Admitted) -> HttpResponse:
+    try:
+        async with aclosing(work.chunks(stream=False)) as chunks:
+            async for _ in chunks:
+                pass
+        await work.complete()
+    except asyncio.CancelledError:
+        work.abandon()
+        raise
+    except Exception as error:
+        raise await work.fail(error) from error
+    written = work.generation
+    body = _shape(admission, admitted).whole(
+        message=written.reply() | {"content": written.text},
+        finish_reason=written.finish_reason,
+        usage=written.usage,
+        logprobs=_logprobs(admission, written.output_ids, written.output_logprobs),
+    )
+    return _with_headers(HttpResponse(body, content_type="application/json"), admission, admitted)
+
+
+async def _streamed(
+    process: Process, slot: Slot, work: Work, admission: Admission, admitted: Admitted
+) -> StreamingHttpResponse:
+    """Return the response once the engine has begun: until then a failure still has its own status."""
+    chunks = work.chunks(stream=True)
+    try:
+        first = await anext(chunks)
+    except asyncio.CancelledError:
+        work.abandon()
+        raise
+    except Exception as error:
+        raise await work.fail(error) from error
+    events = _events(work, chunks, first, admission, _shape(admission, admitted))
+    response = StreamingHttpResponse(
+        EventStream(process, slot, work, events, chunks), content_type="text/event-stream"
+    )
+    response["Cache-Control"] = "no-cache"
+    response["X-Accel-Buffering"] = "no"
+    _with_headers(response, admission, admitted)
+    return response
+
+
+async def _events(
+    work: Work, chunks: AsyncGenerator[Chunk, None], first: Chunk, admission: Admission, shape: Shape
+) -> AsyncGenerator[bytes, None]:
+    def rendered(chunk: Chunk) -> bytes:
+        logprobs = _logprobs(admission, chunk.output_ids, chunk.output_logprobs)
+        return shape.content(chunk.text, logprobs) if chunk.text or logprobs else b""
+
+    try:
+        async with aclosing(chunks):
+            yield shape.opening() + rendered(first)
+            async for chunk in chunks:
+                if piece := rendered(chunk):
+                    yield piece
+        await work.complete()
+    except (asyncio.CancelledError, GeneratorExit):
+        work.abandon()
+        raise
+    except Exception as error:
+        yield frame(error_object(await work.fail(error)))
+        return
+    yield shape.closing(work.generation.finish_reason, work.generation.usage)
+
+
+class EventStream:
+    """A reply's events, with an end that is noticed however the response ends.
+
+    Django calls `close` (in another thread) when it is done with a response, also where the client left
+    while a piece was being written to it and the generator is suspended, or was never started.
+    """
+
+    def __init__(
+        self,
+        process: Process,
+        slot: Slot,
+        work: Work,
+        events: AsyncGenerator[bytes, None],
+        chunks: AsyncGenerator[Chunk, None],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._process = process
+        self._slot = slot
+        self._work = work
+        self._events = events
+        self._chunks = chunks
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._events
+
+    def close(self) -> None:
+        """End everything that is still going on. Safe from any thread, any number of times."""
+        self._loop.call_soon_threadsafe(lambda: self._process.later(self._end()))
+
+    async def _end(self) -> None:
+        self._slot.release()
+        await self._events.aclose()
+        await self._chunks.aclose()
+        self._work.abandon()
+
+
+def _replay(admission: Admission, turn: Turn) -> HttpResponseBase:
+    """Return the stored reply of the turn that a request repeats."""
+    ask, reply = admission.ask, turn.reply or {}
+    shape = Shape(
+        turn_id=turn.id,
+        created=int(turn.created_at.timestamp()),
+        model=ask.model,
+        fingerprint=admission.target.served_name,
+        include_usage=ask.include_usage,
+        logprobs=ask.logprobs,
+    )
+    logprobs = _logprobs(admission, turn.output_ids, turn.output_logprobs)
+    if ask.stream:
+        body = shape.opening()
+        if reply.get("content"):
+            body += shape.content(reply["content"], logprobs)
+        body += shape.closing(turn.finish_reason, turn.usage)
+        response = HttpResponse(body, content_type="text/event-stream")
+    else:
+        body = shape.whole(
+            message=reply, finish_reason=turn.finish_reason, usage=turn.usage, logprobs=logprobs
+        )
+        response = HttpResponse(body, content_type="application/json")
+    response["X-Idempotent-Replay"] = "true"
+    return _with_headers(response, admission, admission.outcome)
+
+
+def _shape(admission: Admission, admitted: Admitted) -> Shape:
+    return Shape(
+        turn_id=admitted.turn_id,
+        created=int(timezone.now().timestamp()),
+        model=admission.ask.model,
+        fingerprint=admission.target.served_name,
+        include_usage=admission.ask.include_usage,
+        logprobs=admission.ask.logprobs,
+    )
+
+
+def _logprobs(admission: Admission, ids: list[int], logprobs: list[float]) -> dict[str, object] | None:
+    return logprobs_object(ids, logprobs) if admission.ask.logprobs and logprobs else None
+
+
+def _with_headers(response: R, admission: Admission, outcome: Admitted | Repeated) -> R:
+    turn_id = outcome.turn_id if isinstance(outcome, Admitted) else outcome.turn.id
+    response["X-Adapter-Version"] = str(admission.target.number)
+    response["X-Adapter-Hash"] = admission.target.sha256
+    response["X-Served-Name"] = admission.target.served_name
+    response["X-Session-Id"] = outcome.session
+    response["X-Turn-Id"] = str(turn_id)
+    response["X-Request-Id"] = str(turn_id)
+    return response

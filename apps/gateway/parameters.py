@@ -1,0 +1,197 @@
+"""Read the body of `POST /v1/chat/completions`: everything is checked before anything is spent."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import orjson
+
+from apps.conversations.canonical import Message
+from apps.gateway import fields
+from apps.gateway.messages import read_messages, read_tools
+from kernel.errors import InvalidInput
+
+_READ = frozenset(
+    {
+        *("model", "messages", "stream", "stream_options", "temperature", "top_p", "top_k", "min_p"),
+        *("max_tokens", "max_completion_tokens", "stop", "seed", "frequency_penalty", "presence_penalty"),
+        *("n", "logprobs", "top_logprobs", "tools", "tool_choice", "parallel_tool_calls", "response_format"),
+        *("chat_template_kwargs", "user", "session_id"),
+    }
+)
+_KNOWN_UNSUPPORTED = frozenset(
+    {
+        *("audio", "function_call", "functions", "logit_bias", "metadata", "modalities", "prediction"),
+        *("prompt_cache_key", "reasoning_effort", "safety_identifier", "service_tier", "store", "verbosity"),
+        *("web_search_options", "best_of", "echo", "suffix"),
+    }
+)
+_MOST_TOKENS = 1_000_000
+_MOST_STOPS = 4
+_LONGEST_STOP = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """A valid request. What the client left out is None or absent from `sampling`."""
+
+    model: str
+    messages: list[Message]
+    stream: bool = False
+    include_usage: bool = False
+    logprobs: bool = False
+    sampling: dict[str, Any] = field(default_factory=dict)
+    """temperature, top_p, top_k, min_p, frequency_penalty, presence_penalty, seed, stop, max_tokens."""
+    tools: list[dict[str, Any]] | None = None
+    """None too where the client's `tool_choice` is "none": the model then sees no tools."""
+    template_kwargs: dict[str, Any] = field(default_factory=dict)
+    end_user: str | None = None
+    session: str | None = None
+
+
+def parse_json(body: bytes) -> dict[str, Any]:
+    """Return the JSON object in `body`; raises InvalidInput for anything else."""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        value = _with_lone_surrogates(body, error)
+    if not isinstance(value, dict):
+        raise InvalidInput("The body must be a JSON object.", code="invalid_json")
+    return value
+
+
+def _with_lone_surrogates(body: bytes, error: Exception) -> Any:
+    # half a surrogate pair is legal JSON that some clients send; it is cleaned where it is stored
+    invalid = InvalidInput(f"The body is not valid JSON: {error}.", code="invalid_json")
+    if b"\\u" not in body:
+        raise invalid from error
+    try:
+        return json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise invalid from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def read_chat_request(body: dict[str, Any]) -> ChatRequest:
+    """Return the request in `body`; raises InvalidInput naming the first thing that is wrong or unserved."""
+    _refuse_others(body)
+    model = body.get("model")
+    if not isinstance(model, str) or not model:
+        raise fields.wrong("model", "the name of a model", code="missing_required_parameter")
+    stream = fields.flag(body, "stream") or False
+    return ChatRequest(
+        model=model,
+        messages=read_messages(body.get("messages")),
+        stream=stream,
+        include_usage=_include_usage(body, stream=stream),
+        logprobs=_logprobs(body),
+        sampling=_sampling(body),
+        tools=_tools(body),
+        template_kwargs=_template_kwargs(body.get("chat_template_kwargs")),
+        end_user=fields.text(body, "user", longest=200),
+        session=fields.text(body, "session_id", longest=200),
+    )
+
+
+def _refuse_others(body: dict[str, Any]) -> None:
+    for name, value in body.items():
+        if name in _READ:
+            continue
+        if name in _KNOWN_UNSUPPORTED:
+            if value is None:
+                continue
+            raise InvalidInput(f"Unsupported parameter: `{name}`.", field=name, code="unsupported_parameter")
+        shown = name.encode("ascii", "replace").decode()[:100]
+        raise InvalidInput(f"Unknown parameter: `{shown}`.", field=shown, code="unknown_parameter")
+    if body.get("n") is not None and (body["n"] != 1 or isinstance(body["n"], bool)):
+        raise fields.unsupported("n", "Another value of `n` than 1")
+    response_format = body.get("response_format")
+    if response_format is not None:
+        kind = fields.mapping(response_format, "response_format").get("type")
+        if kind != "text":
+            raise fields.unsupported("response_format", "Another `response_format` than `text`")
+
+
+def _include_usage(body: dict[str, Any], *, stream: bool) -> bool:
+    options = body.get("stream_options")
+    if options is None:
+        return False
+    if not stream:
+        raise InvalidInput(
+            "`stream_options` is only allowed with `stream`.", field="stream_options", code="invalid_value"
+        )
+    options = fields.mapping(options, "stream_options")
+    fields.only(options, "stream_options", frozenset({"include_usage"}))
+    wanted = options.get("include_usage")
+    if wanted is not None and not isinstance(wanted, bool):
+        raise fields.wrong("stream_options.include_usage", "true or false")
+    return bool(wanted)
+
+
+def _logprobs(body: dict[str, Any]) -> bool:
+    if body.get("top_logprobs") not in (None, 0) or isinstance(body.get("top_logprobs"), bool):
+        raise fields.unsupported("top_logprobs", "Another value of `top_logprobs` than 0")
+    return fields.flag(body, "logprobs") or False
+
+
+def _sampling(body: dict[str, Any]) -> dict[str, Any]:
+    limits = [fields.integer(body, name, 1, _MOST_TOKENS) for name in ("max_tokens", "max_completion_tokens")]
+    if None not in limits and limits[0] != limits[1]:
+        raise fields.wrong("max_completion_tokens", "the same as `max_tokens` where both are given")
+    top_p = fields.number(body, "top_p", 0.0, 1.0)
+    if top_p == 0.0:
+        raise fields.wrong("top_p", "more than 0")
+    read = {
+        "temperature": fields.number(body, "temperature", 0.0, 2.0),
+        "top_p": top_p,
+        "top_k": fields.integer(body, "top_k", 1, _MOST_TOKENS),
+        "min_p": fields.number(body, "min_p", 0.0, 1.0),
+        "frequency_penalty": fields.number(body, "frequency_penalty", -2.0, 2.0),
+        "presence_penalty": fields.number(body, "presence_penalty", -2.0, 2.0),
+        "seed": fields.integer(body, "seed", -(2**63), 2**63 - 1),
+        "stop": _stop(body.get("stop")),
+        "max_tokens": limits[1] if limits[1] is not None else limits[0],
+    }
+    return {name: value for name, value in read.items() if value is not None}
+
+
+def _stop(value: Any) -> list[str] | None:
+    if value is None or value == []:
+        return None
+    stops = [value] if isinstance(value, str) else value
+    if (
+        not isinstance(stops, list)
+        or len(stops) > _MOST_STOPS
+        or not all(isinstance(stop, str) and 0 < len(stop) <= _LONGEST_STOP for stop in stops)
+    ):
+        raise fields.wrong(
+            "stop", f"a string or a list of at most {_MOST_STOPS} strings of 1 to {_LONGEST_STOP} characters"
+        )
+    return stops
+
+
+def _tools(body: dict[str, Any]) -> list[dict[str, Any]] | None:
+    tools = read_tools(body.get("tools"))
+    choice = body.get("tool_choice")
+    if choice not in (None, "auto", "none"):
+        raise fields.unsupported("tool_choice", "Another `tool_choice` than `auto` and `none`")
+    if choice == "auto" and tools is None:
+        raise InvalidInput(
+            "`tool_choice` is only allowed with `tools`.", field="tool_choice", code="invalid_value"
+        )
+    if fields.flag(body, "parallel_tool_calls") is False:
+        raise fields.unsupported("parallel_tool_calls", "`parallel_tool_calls: false`")
+    return None if choice == "none" else tools
+
+
+def _template_kwargs(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    arguments = fields.mapping(value, "chat_template_kwargs")
+    for name, argument in arguments.items():
+        if not isinstance(argument, str | int | float | bool) or not name.isidentifier():
+            raise fields.wrong("chat_template_kwargs", "an object of names with plain values")
+    return dict(arguments)

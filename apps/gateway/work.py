@@ -1,0 +1,137 @@
+"""One admitted turn while the engine writes it: what came so far, and how it ends in the ledger."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from django.conf import settings
+
+from apps.conversations.services import Admitted, Generation, abort_turn, complete_turn, fail_turn
+from apps.engines.client import engine_client
+from apps.engines.replies import Chunk, EngineBroken
+from apps.gateway.admission import Admission
+from apps.gateway.errors import Internal
+from apps.gateway.process import Process
+from kernel.errors import AttuneError
+
+logger = logging.getLogger(__name__)
+
+# the names under which SGLang knows them; the rest are the same
+_SGLANG = {"max_tokens": "max_new_tokens", "seed": "sampling_seed"}
+
+
+class Work:
+    """Exactly one of `complete`, `fail` and `abandon` ends it; what comes after that changes nothing."""
+
+    def __init__(self, *, process: Process, admission: Admission, admitted: Admitted, started: float) -> None:
+        self.generation = Generation(spans=[(0, admission.target.served_name)])
+        self.settled = False
+        self._process = process
+        self._admission = admission
+        self._admitted = admitted
+        self._started = started
+
+    async def chunks(self, *, stream: bool) -> AsyncGenerator[Chunk, None]:
+        """Yield what the engine writes as it comes. Leaving early stops the engine.
+
+        Raises what the engine's client raises; nothing came before the first chunk.
+        """
+        target, prompt = self._admission.target, self._admitted.prompt
+        self._process.uses_engine(self._admission.engine)
+        source = engine_client(self._admission.engine).generate(
+            input_ids=prompt.ids,
+            sampling=engine_sampling(self._admission.sampling, prompt_tokens=len(prompt.ids)),
+            adapter=target.version.served_name if target.version else None,
+            stream=stream,
+        )
+        async with aclosing(source):
+            async for chunk in source:
+                self._take(chunk)
+                if chunk.finish_reason == "abort":
+                    raise EngineBroken("the engine aborted the request")
+                yield chunk
+
+    async def complete(self) -> None:
+        """Commit the whole reply; returns when it is durable."""
+        self.generation.latency_ms = self._elapsed_ms()
+        await self._process.database(
+            complete_turn,
+            tenant_id=self._admitted.tenant_id,
+            turn_id=self._admitted.turn_id,
+            generation=self.generation,
+        )
+        self.settled = True
+
+    async def fail(self, error: Exception) -> AttuneError:
+        """Commit that the turn failed; returns what the client may know of it."""
+        if not isinstance(error, AttuneError):
+            logger.error("turn %s failed", self._admitted.turn_id, exc_info=error)
+        shown = error if isinstance(error, AttuneError) else Internal("Something broke on our side.")
+        self.generation.latency_ms = self._elapsed_ms()
+        self.settled = True
+        try:
+            await self._process.database(
+                fail_turn,
+                tenant_id=self._admitted.tenant_id,
+                turn_id=self._admitted.turn_id,
+                error=f"{shown.code}: {shown.message}",
+                generation=self.generation,
+            )
+        except AttuneError:
+            # upkeep marks turns that stayed pending
+            logger.exception("turn %s could not be marked as failed", self._admitted.turn_id)
+        return shown
+
+    def abandon(self) -> None:
+        """The client is gone: keep the part that was written, marked, apart from the cancelled request."""
+        if not self.settled:
+            self.settled = True
+            self.generation.latency_ms = self._elapsed_ms()
+            self._process.later(
+                self._process.database(
+                    abort_turn,
+                    tenant_id=self._admitted.tenant_id,
+                    turn_id=self._admitted.turn_id,
+                    generation=self.generation,
+                )
+            )
+
+    def _take(self, chunk: Chunk) -> None:
+        written = self.generation
+        if written.first_token_ms is None:
+            written.first_token_ms = self._elapsed_ms()
+        written.text += chunk.text
+        written.output_ids.extend(chunk.output_ids)
+        written.output_logprobs.extend(chunk.output_logprobs)
+        written.misaligned = chunk.misaligned
+        written.finish_reason = chunk.finish_reason or ""
+        written.usage = {
+            "prompt_tokens": len(self._admitted.prompt.ids),
+            "completion_tokens": len(written.output_ids),
+            "cached_tokens": chunk.usage.cached_tokens,
+        }
+
+    def _elapsed_ms(self) -> float:
+        return (time.monotonic() - self._started) * 1000
+
+
+def engine_sampling(sampling: Any, *, prompt_tokens: int) -> dict[str, Any]:
+    """Return SGLang's sampling parameters; the reply gets what room the context has left."""
+    asked = {_SGLANG.get(name, name): value for name, value in sampling.items()}
+    asked["max_new_tokens"] = min(asked["max_new_tokens"], settings.CONTEXT_LENGTH - prompt_tokens)
+    return asked
+
+
+async def abort_when_admitted(process: Process, admission: "asyncio.Future[Admission]") -> None:
+    """End the turn of a request whose client left while it was being admitted."""
+    try:
+        outcome = (await admission).outcome
+    except AttuneError:
+        return
+    if isinstance(outcome, Admitted):
+        await process.database(
+            abort_turn, tenant_id=outcome.tenant_id, turn_id=outcome.turn_id, generation=Generation()
+        )
