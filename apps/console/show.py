@@ -12,6 +12,7 @@ from django.utils.text import Truncator
 
 TEXT_LIMIT = 4000  # characters of one message on a page
 _TONE = {
+    "live": "good",
     "ready": "good",
     "complete": "good",
     "settled": "good",

@@ -60,11 +60,11 @@ class ConsoleAdmin(_ModelAdmin):
     holds_text = False
     panels_template = ""
 
-    list_select_related: Sequence[str] = ()
     list_per_page = 50
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     list_filter_sheet = False
+    change_form_outer_before_template = "console/before.html"
     change_form_outer_after_template = "console/after.html"
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -89,7 +89,10 @@ class ConsoleAdmin(_ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         """Return rows with what the page shows of related ones; a list without the heavy columns."""
-        rows = super().get_queryset(request).select_related(*self.list_select_related)
+        related = self.list_select_related
+        rows = super().get_queryset(request)
+        if not isinstance(related, bool):
+            rows = rows.select_related(*related)
         match = request.resolver_match
         is_list = match is not None and (match.url_name or "").endswith("_changelist")
         return rows.defer(*self.heavy) if is_list and self.heavy else rows
@@ -137,7 +140,9 @@ class ConsoleAdmin(_ModelAdmin):
         context = {
             **(extra_context or {}),
             **self.panels(row),
-            "panels_template": self.panels_template,
+            # what people wrote comes before the row's fields, everything else after them
+            "panels_before": self.panels_template if self.holds_text else "",
+            "panels_after": "" if self.holds_text else self.panels_template,
             "acts": [(act, self._act_url(row, act)) for act in self.acts if act.offered(row)],
             "title": str(self.opts.verbose_name).capitalize(),
             "subtitle": None,

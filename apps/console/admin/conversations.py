@@ -44,7 +44,7 @@ class SessionAdmin(ConsoleAdmin):
     list_filter = ("kind", "tenant", "policy")
     search_fields = ("=id", "=external_id", "user__email", "tenant__slug")
     date_hierarchy = "created_at"
-    ordering = ("-created_at", "-id")
+    ordering = ("-id",)
     fields = (
         "id",
         "tenant",
@@ -65,7 +65,8 @@ class SessionAdmin(ConsoleAdmin):
         """Add the number of turns."""
         turns = Turn.objects.filter(session=OuterRef("pk")).order_by().values("session")
         counted = Subquery(turns.annotate(n=Count("pk")).values("n"))
-        return super().get_queryset(request).annotate(n_turns=counted)
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(n_turns=counted)
+        return rows
 
     def panels(self, session: Session) -> dict[str, object]:
         """Show the last turns, oldest first."""
@@ -128,7 +129,7 @@ class TurnAdmin(ConsoleAdmin):
     list_filter = ("state", "kind", "side", "prompt_source", "tenant", "policy")
     search_fields = ("=id", "=session__id", "tenant__slug")
     date_hierarchy = "created_at"
-    ordering = ("-created_at", "-id")
+    ordering = ("-id",)
     heavy = (
         "messages",
         "tools",
@@ -153,7 +154,7 @@ class TurnAdmin(ConsoleAdmin):
                     "state_chip",
                     "error",
                     "kind",
-                    "side",
+                    "use",
                     "created_at",
                     "completed_at",
                 )
@@ -234,6 +235,11 @@ class TurnAdmin(ConsoleAdmin):
         sample = getattr(turn, "sample", None)
         return "-" if sample is None else show.chip(sample.state)
 
+    @admin.display(description="use")
+    def use(self, turn: Turn) -> str:
+        """Say whether it may be trained on."""
+        return "side turn: served and stored, never trained on" if turn.side else "may be trained on"
+
     @admin.display(description="sampling")
     def sampling_json(self, turn: Turn) -> SafeString:
         """Return the parameters used."""
@@ -261,7 +267,7 @@ class FeedbackAdmin(ConsoleAdmin):
     list_select_related = ("turn", "tenant", "user")
     list_filter = ("score", "tenant")
     search_fields = ("=turn__id", "user__email", "tenant__slug")
-    ordering = ("-created_at", "-id")
+    ordering = ("-id",)
     fields = ("turn", "tenant", "user", "verdict", "correction_text", "created_at")
     holds_text = True
 

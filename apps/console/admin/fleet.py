@@ -36,7 +36,8 @@ class EngineAdmin(ConsoleAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Add the number of adapters that answered there."""
         probed = Count("loaded", filter=Q(loaded__state=LoadState.PROBED))
-        return super().get_queryset(request).annotate(n_probed=probed)
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(n_probed=probed)
+        return rows
 
     def panels(self, engine: Engine) -> dict[str, object]:
         """Show what was asked of it and what it said."""
@@ -61,7 +62,7 @@ class DesiredAdapterAdmin(ConsoleAdmin):
     list_select_related = ("tenant",)
     list_filter = ("wanted", "tenant")
     search_fields = ("served_name", "tenant__slug")
-    ordering = ("-created_at", "-id")
+    ordering = ("-id",)
     fields = ("served_name", "tenant", "wanted", "sha256", "path", "created_at")
 
     @admin.display(description="hash", ordering="sha256")
@@ -78,7 +79,7 @@ class LoadedAdapterAdmin(ConsoleAdmin):
     list_select_related = ("adapter", "engine", "tenant")
     list_filter = ("state", "engine", "tenant")
     search_fields = ("adapter__served_name", "engine__url")
-    ordering = ("-updated_at", "-id")
+    ordering = ("-id",)
     fields = (
         "adapter",
         "engine",

@@ -27,7 +27,7 @@ class JudgementAdmin(ConsoleAdmin):
     list_filter = ("state", "tenant")
     search_fields = ("=turn__id", "=id", "tenant__slug")
     date_hierarchy = "created_at"
-    ordering = ("-created_at", "-id")
+    ordering = ("-id",)
     fields = (
         "turn",
         "tenant",

@@ -35,7 +35,7 @@ class TenantAdmin(ConsoleAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Add the counts, one subquery each."""
-        return (
+        rows: QuerySet[Any] = (
             super()
             .get_queryset(request)
             .annotate(
@@ -44,6 +44,7 @@ class TenantAdmin(ConsoleAdmin):
                 n_sessions=_per_tenant(Session.objects.all()),
             )
         )
+        return rows
 
     @admin.display(ordering="n_members")
     def members(self, tenant: Any) -> int:
@@ -112,7 +113,7 @@ class EndUserAdmin(ConsoleAdmin):
     list_select_related = ("tenant",)
     list_filter = ("tenant",)
     search_fields = ("=external_id",)
-    ordering = ("-created_at",)
+    ordering = ("-id",)
     fields = ("tenant", "external_id", "created_at", "id")
 
 
@@ -130,7 +131,7 @@ class ApiKeyAdmin(ConsoleAdmin):
     list_select_related = ("tenant", "user")
     list_filter = (("revoked_at", admin.EmptyFieldListFilter), "tenant")
     search_fields = ("=public_id", "name", "user__email", "tenant__slug")
-    ordering = ("-created_at",)
+    ordering = ("-id",)
     heavy = ("secret_sha256",)
     fields = (
         "public",

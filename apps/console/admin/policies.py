@@ -100,7 +100,7 @@ class PolicyAdmin(ConsoleAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Add the counts, one subquery each."""
-        return (
+        rows: QuerySet[Any] = (
             super()
             .get_queryset(request)
             .annotate(
@@ -109,6 +109,7 @@ class PolicyAdmin(ConsoleAdmin):
                 n_open=_per_policy(TrainingRun.objects.filter(state__in=OPEN_RUN_STATES)),
             )
         )
+        return rows
 
     def panels(self, policy: Policy) -> dict[str, object]:
         """Show the last versions and moves."""
@@ -133,10 +134,10 @@ class PolicyAdmin(ConsoleAdmin):
         """Count."""
         return policy.n_ready or 0
 
-    @admin.display(boolean=True, ordering="n_open")
-    def open_run(self, policy: Any) -> bool:
-        """Whether a run is queued or running."""
-        return bool(policy.n_open)
+    @admin.display(ordering="n_open")
+    def open_run(self, policy: Any) -> SafeString | str:
+        """Say whether a run is queued or running."""
+        return show.chip("running") if policy.n_open else "-"
 
     @admin.display(description="training overrides")
     def configuration(self, policy: Policy) -> SafeString:
@@ -178,7 +179,7 @@ class VersionAdmin(ConsoleAdmin):
     list_filter = ("state", "tenant", "policy")
     search_fields = ("served_name", "=sha256", "tenant__slug")
     date_hierarchy = "created_at"
-    ordering = ("-created_at", "-id")
+    ordering = ("-id",)
     heavy = ("metrics",)
     fields = (
         "served_name",
@@ -240,10 +241,10 @@ class VersionAdmin(ConsoleAdmin):
         """Return the part that its name carries."""
         return version.sha256[:8]
 
-    @admin.display(boolean=True, description="live")
-    def is_live(self, version: AdapterVersion) -> bool:
-        """Whether its policy answers from it."""
-        return version.policy.live_id == version.pk
+    @admin.display(description="live")
+    def is_live(self, version: AdapterVersion) -> SafeString | str:
+        """Say whether its policy answers from it."""
+        return show.chip("live") if version.policy.live_id == version.pk else "-"
 
     @admin.display(description="run")
     def run(self, version: AdapterVersion) -> SafeString | str:
@@ -264,7 +265,7 @@ class GateResultAdmin(ConsoleAdmin):
     list_select_related = ("version", "tenant")
     list_filter = ("passed", "tenant")
     search_fields = ("check_name", "version__served_name")
-    ordering = ("-created_at", "-id")
+    ordering = ("-id",)
     fields = ("version", "tenant", "check_name", "passed", "measured", "created_at")
 
     @admin.display(description="detail")
@@ -282,7 +283,7 @@ class PointerMoveAdmin(ConsoleAdmin):
     list_filter = ("tenant",)
     search_fields = ("policy__name", "tenant__slug", "actor")
     date_hierarchy = "created_at"
-    ordering = ("-created_at", "-id")
+    ordering = ("-id",)
     fields = ("policy", "tenant", "was", "became", "actor", "reason", "created_at")
 
     @admin.display(description="from")

@@ -64,7 +64,7 @@ class AuditAdmin(ConsoleAdmin):
     list_filter = ("tenant",)
     search_fields = ("actor", "action", "target", "tenant__slug")
     date_hierarchy = "created_at"
-    ordering = ("-created_at", "-id")
+    ordering = ("-id",)
     fields = ("created_at", "actor", "action", "target", "tenant", "detail_json", "id")
 
     @admin.display(description="detail")

@@ -35,7 +35,7 @@ class SampleAdmin(ConsoleAdmin):
     list_filter = ("state", "tenant", "policy")
     search_fields = ("=id", "=turn__id", "=run__id", "tenant__slug", "reason")
     date_hierarchy = "created_at"
-    ordering = ("-created_at", "-id")
+    ordering = ("-id",)
     heavy = ("outcome",)
     fields = (
         "turn",
@@ -117,7 +117,7 @@ class RunAdmin(ConsoleAdmin):
     list_filter = ("state", "tenant", "policy")
     search_fields = ("=id", "trigger", "tenant__slug", "reason")
     date_hierarchy = "created_at"
-    ordering = ("-created_at", "-id")
+    ordering = ("-id",)
     heavy = ("config", "metrics")
     fieldsets = (
         (
@@ -161,7 +161,10 @@ class RunAdmin(ConsoleAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Add the number of samples."""
         taken = Sample.objects.filter(run=OuterRef("pk")).order_by().values("run")
-        return super().get_queryset(request).annotate(n=Subquery(taken.annotate(n=Count("pk")).values("n")))
+        rows: QuerySet[Any] = (
+            super().get_queryset(request).annotate(n=Subquery(taken.annotate(n=Count("pk")).values("n")))
+        )
+        return rows
 
     def panels(self, run: TrainingRun) -> dict[str, object]:
         """Show the samples it took."""

@@ -149,6 +149,19 @@ UNFOLD = {
     "DASHBOARD_CALLBACK": "apps.console.home.at_a_glance",
     "SIDEBAR": {"navigation": "apps.console.theme.navigation"},
     "COLORS": {
+        "base": {
+            "50": "oklch(98.4% .003 235)",
+            "100": "oklch(96.2% .004 235)",
+            "200": "oklch(91.5% .007 235)",
+            "300": "oklch(85.5% .01 235)",
+            "400": "oklch(72% .014 235)",
+            "500": "oklch(55% .016 235)",
+            "600": "oklch(45% .018 235)",
+            "700": "oklch(37% .018 235)",
+            "800": "oklch(29% .016 235)",
+            "900": "oklch(19.5% .013 235)",
+            "950": "oklch(14% .012 235)",
+        },
         "primary": {
             "50": "oklch(97.5% .015 200)",
             "100": "oklch(94.5% .03 200)",

@@ -1,0 +1,1 @@
+"""How dates look (settings: `FORMAT_MODULE_PATH`)."""
