@@ -46,17 +46,11 @@ class Engines:
         """Kill a server and its children as a crash would."""
         for known, process in self._running.values():
             if known == engine:
-                processes.kill_group(process.pid)
-                process.wait()
+                processes.collect(process)
 
     def stop(self) -> None:
         """Stop all servers; nothing of them stays."""
         for _, process in self._running.values():
             process.terminate()
         for _, process in self._running.values():
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                pass
-            processes.kill_group(process.pid)
-            process.wait()
+            processes.end(process)

@@ -64,7 +64,9 @@ def with_user(url: str, login: Login) -> str:
     """Return `url` with another user and password."""
     parts = urlsplit(url)
     place = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{quote(login.name)}:{quote(login.password)}@{place}"))
+    return urlunsplit(
+        parts._replace(netloc=f"{quote(login.name, safe='')}:{quote(login.password, safe='')}@{place}")
+    )
 
 
 def with_database(url: str, name: str) -> str:

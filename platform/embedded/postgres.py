@@ -95,7 +95,7 @@ class Postgres:
     def url(self, *, user: str = SUPERUSER, password: str | None = None, database: str = "postgres") -> str:
         """Return a URL for clients on this machine."""
         place = quote(str(self.place_sockets()), safe="")
-        return f"postgresql://{quote(user)}:{quote(password or self.password)}@{place}/{quote(database)}"
+        return f"postgresql://{quote(user, safe='')}:{quote(password or self.password, safe='')}@{place}/{quote(database)}"
 
     def ready(self) -> bool:
         """Return whether the server answers a query."""
@@ -120,12 +120,7 @@ class Postgres:
 
     def stop(self, server: subprocess.Popen[bytes], *, within_s: float = 10.0) -> None:
         """Stop a server that `start` started, disconnecting its clients."""
-        server.send_signal(signal.SIGINT)
-        try:
-            server.wait(within_s)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+        processes.end(server, number=signal.SIGINT, within_s=within_s)
         self.forget_sockets()
 
     def forget_sockets(self) -> None:

@@ -25,9 +25,9 @@ _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent dies."""
-    if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+def adopt_orphans(*, on: bool = True) -> None:
+    """Become the parent of every descendant whose own parent dies, or stop doing so."""
+    if _libc.prctl(_PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
@@ -87,6 +87,17 @@ def collect(process: subprocess.Popen[bytes]) -> int:
     if process.returncode is None:
         kill_group(process.pid)
     return process.wait()
+
+
+def end(
+    process: subprocess.Popen[bytes], *, number: signal.Signals = signal.SIGTERM, within_s: float = 10.0
+) -> int:
+    """Ask a session leader to end, kill it and its group where it is late; returns its exit code."""
+    process.send_signal(number)
+    until = time.monotonic() + within_s
+    while not has_exited(process) and time.monotonic() < until:
+        time.sleep(0.02)
+    return collect(process)
 
 
 def kill_group(leader: int, number: signal.Signals = signal.SIGKILL) -> None:

@@ -77,8 +77,7 @@ class Servers:
                 try:
                     yield
                 finally:
-                    cache.kill()
-                    cache.wait()
+                    processes.end(cache)
                     postgres.stop(database)
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)

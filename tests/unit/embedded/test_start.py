@@ -1,0 +1,118 @@
+"""`python -m embedded.up` where it cannot start: one line that says why and what to do, and nothing started."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from embedded import plan, preflight
+from embedded.errors import CannotStart
+from embedded.home import REPOSITORY, Home, free_port
+
+
+def _up(home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "embedded.up"],
+        env={**os.environ, "ATTUNE_HOME": str(home), **variables},
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_port_in_use_is_named_with_the_variable_that_moves_it(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ended = _up(tmp_path / "home", ATTUNE_GATEWAY_PORT=str(port), ATTUNE_WEB_PORT=str(free_port()))
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert ended.stderr == (
+        f"port {port} cannot be used (Address already in use): stop what listens on it, "
+        "or set ATTUNE_GATEWAY_PORT to another port\n"
+    )
+    assert not (tmp_path / "home" / "postgres").exists()
+
+
+def test_a_second_start_on_the_same_home_names_the_first(tmp_path: Path) -> None:
+    home = Home(tmp_path / "my home")
+    home.prepare()
+    lock = home.hold()
+    ended = _up(home.path, ATTUNE_GATEWAY_PORT=str(free_port()), ATTUNE_WEB_PORT=str(free_port()))
+    os.close(lock)
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        f"another `make up` (process {os.getpid()}) runs on {home.path}: stop it first, "
+        "or set ATTUNE_HOME to another directory\n"
+    )
+
+
+def test_a_home_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ended = _up(tmp_path / "file" / "home")
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        f"{tmp_path}/file/home cannot be used: Not a directory; set ATTUNE_HOME to another place\n"
+    )
+
+
+def test_a_full_disk_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preflight, "ROOM_TO_RUN", 10**18)
+    with pytest.raises(
+        CannotStart, match=r"GB are free under .*: make room, or set ATTUNE_HOME to another disk"
+    ):
+        preflight.check_room(tmp_path, models_there=True)
+
+
+@pytest.mark.parametrize("value", ["0", "65536", "many"])
+def test_a_port_that_is_none_is_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTUNE_WEB_PORT", value)
+    with pytest.raises(CannotStart, match=f"ATTUNE_WEB_PORT={value} is not a port"):
+        plan.ports()
+
+
+def test_secrets_are_made_once_and_only_their_owner_reads_them(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    first = home.secrets()
+    assert home.secrets() == first
+    assert len(set(first.values())) == 6
+    assert stat.S_IMODE((tmp_path / "secrets.json").stat().st_mode) == 0o600
+
+
+def test_each_embedded_part_can_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DATABASE_URL", "REDIS_URL", "ENGINE_URLS", "MODEL_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    home = Home(tmp_path)
+    home.prepare()
+    everything = {service.name for service in plan.make(home).services}
+    assert {"postgres", "valkey", "model", "engine"} < everything
+
+    monkeypatch.setenv("DATABASE_URL", "postgresql://somebody@elsewhere/attune")
+    monkeypatch.setenv("REDIS_URL", "redis://elsewhere/0")
+    monkeypatch.setenv("ENGINE_URLS", "http://elsewhere:30000")
+    monkeypatch.setenv("MODEL_PATH", str(tmp_path / "mine"))
+    chosen = plan.make(home)
+    assert {service.name for service in chosen.services} == everything - {
+        "postgres",
+        "valkey",
+        "model",
+        "engine",
+    }
+    assert all(not {"postgres", "valkey", "model"} & set(service.after) for service in chosen.services)
+    kept = json.loads(home.environment.read_text())
+    assert kept["DATABASE_URL"] == "postgresql://somebody@elsewhere/attune"
+    assert kept["ENGINE_URLS"] == "http://elsewhere:30000"
+    assert kept["MODEL_PATH"] == kept["TRAINER_MODEL_PATH"] == str(tmp_path / "mine")
+    assert stat.S_IMODE(home.environment.stat().st_mode) == 0o600
