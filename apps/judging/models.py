@@ -1,6 +1,5 @@
 """What was made of a turn: judgements, their votes, hints."""
 
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
@@ -27,6 +26,7 @@ class Judgement(TenantModel):
     reward = models.SmallIntegerField(null=True, help_text="1 good, -1 bad, 0 neutral: the strict majority.")
     source = models.CharField(max_length=20, default="judge", help_text="judge, human or override")
     reason = models.CharField(max_length=500, blank=True)
+    claimed_until = models.DateTimeField(null=True, help_text="Somebody is asking the judge until then.")
     settled_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -74,16 +74,16 @@ class Vote(TenantModel):
 
 
 class Hint(TenantModel):
-    """What would have improved a reply, told in hindsight.
-
-    `prompt_ids` is the turn's prompt with the hint in its last user message, rendered once.
-    """
+    """What would have improved a reply, told in hindsight."""
 
     judgement = models.ForeignKey(Judgement, on_delete=models.CASCADE, related_name="hints")
+    number = models.PositiveSmallIntegerField(help_text="1 is the best.")
     text = models.TextField()
     accepted = models.BooleanField()
     reason = models.CharField(max_length=200, blank=True, help_text="Why it was not accepted.")
-    prompt_ids = ArrayField(models.IntegerField(), default=list)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["judgement", "number"], name="hint_once")]
 
     def __str__(self) -> str:
         return self.text[:80]

@@ -86,6 +86,9 @@ class Sample(TenantModel):
     staleness = models.PositiveIntegerField(
         null=True, help_text="Steps along the lineage when it was consumed."
     )
+    refusals = models.PositiveSmallIntegerField(
+        default=0, help_text="Steps that were thrown away with it in the batch."
+    )
     outcome = models.JSONField(default=dict, help_text="What the step did with it.")
     consumed_at = models.DateTimeField(null=True)
 

@@ -1,0 +1,125 @@
+"""Words that carry a cue. Lists of words, never of sentences: what is said with them is left to the speaker."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+LANGUAGES = _words(
+    "english french german spanish italian portuguese dutch polish russian ukrainian chinese mandarin japanese"
+    " korean arabic hindi turkish greek latin swedish danish norwegian finnish czech hebrew vietnamese thai"
+)
+
+# what a text is made of: an answer can be "in" these
+UNITS = LANGUAGES | _words(
+    "sentence sentences word words line lines paragraph paragraphs character characters letters lowercase uppercase"
+    " caps capitals style tone prose verse rhyme markdown json yaml html format language"
+)
+
+# how a text can be
+MANNERS = _words(
+    "short shorter shortest brief briefer briefly concise concisely succinct succinctly terse compact crisp snappy"
+    " quick quicker long longer lengthy detailed simple simpler simplest simply plain plainer formal formally informal"
+    " casual casually polite politer friendly friendlier serious funny funnier technical wordy verbose chatty clear"
+    " clearer clearly specific precise direct numbered bulleted bold italic descending ascending alphabetical"
+    " childish warm warmer cheerful professional longwinded understandable readable easier nicer better kinder"
+)
+
+FORMS = (
+    UNITS
+    | MANNERS
+    | _words(
+        "list lists bullet bullets point points step steps table tables emoji emojis heading headings header headers"
+        " formatting detail details length one-liner oneliner summary gist version tl;dr tldr text essay novel lecture"
+        " preamble introduction intro disclaimer disclaimers jargon example examples fewer less half tops max maximum"
+        " single order wording phrasing shortened reply response answer answers replies responses asterisks quotes"
+        " slang poem-free facts numbers"
+    )
+)
+
+# weigh more than an answer should
+BULK = _words(
+    "essay essays lecture lectures novel sermon rambling ramble rambles rambled blather waffle wordy verbose bloated"
+    " long-winded longwinded lengthy repetitive repetitious bloat mouthful monologue speech thesis"
+)
+
+PRAISE = _words(
+    "great perfect perfectly excellent nice nicely good lovely wonderful awesome brilliant helpful amazing cool fantastic neat"
+    " ideal impressive beautiful hilarious superb useful clever spot-on nailed lifesaver exactly correct delightful"
+    " sweet fabulous terrific outstanding splendid magnificent marvelous marvellous beautifully insightful legend genius"
+    " super informative clear easy right bravo kudos handy stellar solid yay hooray fascinating interesting"
+)
+PRAISE_OF_IT = _words("love loved loves like liked enjoy enjoyed adore adored dig")  # count with an object: "it", "that"
+WORKS = _words("works worked working fixed fixes solved solves passes pass passed helps helped resolved answers answered")
+THANKS = _words("thanks thank thx ty cheers appreciate appreciated grateful tysm thankyou merci danke gracias")
+ASSENT = _words("yes yep yeah yup ok okay alright sure understood gotcha indeed")
+
+BLAME = _words(
+    "wrong incorrect incorrectly false untrue inaccurate bad badly terrible horrible awful useless unhelpful worthless"
+    " confusing boring dull disappointing disappointed rubbish nonsense mistake mistakes mistaken error errors poor"
+    " poorly weak sloppy messy mess unreadable annoying annoyed frustrating frustrated irrelevant incomplete"
+    " inappropriate rude ridiculous distracting hallucinated hallucinating broken broke crashes fails failed failing"
+    " worse worst misleading outdated garbage trash crap bullshit stupid dumb idiotic lame pointless bland dry"
+    " unclear vague generic cringe cheesy patronising patronizing condescending preachy off-topic missing lacks lacking"
+    " hate hated dislike disliked refuse unacceptable wtf overcomplicated overkill tedious tiresome excessive excessively"
+)
+CONFUSION = _words("confused lost puzzled bewildered baffled perplexed")
+GROANS = _words("ugh meh nope nah sigh argh gah huh blah yikes")
+DOUBT = _words("hmm hm hmmm erm um surely seriously honestly actually wait look whoa already even")
+
+# a positive word makes these no complaint: "too kind"
+KIND = _words("kind good nice sweet generous funny cute cool easy kindly true much-appreciated fun perfect")
+
+YOU_ERR = _words(
+    "forgot missed skipped ignored omitted misread misunderstood misspelled misspelt misinterpreted overlooked"
+    " repeated contradicted mixed confused wrote said gave used put told made keep kept lost rambled left went"
+    " changed removed dropped added switched invented assumed always never failed"
+)
+
+WISHES = _words(
+    "asked wanted want wants hoping hoped expected expecting prefer preferred rather need needed meant said told"
+    " requested wish wished wishing looking liked like"
+)
+
+SUFFICE = _words("plenty enough sufficient suffice suffices fine")
+
+REDO = _words("again redo rewrite rephrase reword retry instead undo shorten simplify condense trim summarise summarize")
+
+NEGATIONS = _words("not no never nobody none without cannot nothing neither nor hardly barely")
+
+# what a request to the assistant begins with
+VERBS = _words(
+    "answer reply respond write say tell give use keep make be stop avoid add include remove drop skip cut trim"
+    " shorten simplify explain rewrite redo rephrase reword try repeat put format list number translate summarise"
+    " summarize sum limit stick get speak talk describe show leave fix correct check go start end finish draft compare"
+    " suggest recommend turn book plan find create generate draw compose calculate compute solve convert define name"
+    " help do don't let cut condense shrink expand elaborate spell capitalise capitalize bold set call send open tone"
+    " quit lose omit switch mention quote number begin restrict reduce spare save tighten dial read"
+)
+
+# verbs that say how to answer rather than what about
+FORM_VERBS = _words(
+    "answer reply respond keep shorten simplify condense trim tighten rephrase reword rewrite redo shrink"
+    " summarise summarize format avoid stop limit restrict skip drop omit number capitalise capitalize be"
+)
+
+QUESTION_WORDS = _words("what why how when where who whom whose which what's how's who's where's")
+AUXILIARIES = _words(
+    "is are was were do does did can could will would should has have had may might am must isn't aren't don't"
+)
+
+STOPWORDS = (
+    QUESTION_WORDS
+    | AUXILIARIES
+    | NEGATIONS
+    | _words(
+        "a an the this that these those it its i me my mine we us our you your yours he she they them their and or but"
+        " so if then than as of in on at to from for with by about into over under up down out off be been being not"
+        " just only please maybe perhaps also too very really quite much many more most less fewer some any all each"
+        " every one two three four five six seven eight nine ten twenty fifty hundred single couple few bit lot lots"
+        " here there now next time times first last other another same such own way ever still again once twice mind"
+        " ok okay yes well oh ah hey let need want get got thing things something anything else future sorry kind"
+        " hurry because since while until after before during between both either though although however yet"
+        " using used instead like would'd else don't doesn't didn't won't wouldn't couldn't shouldn't mean means"
+    )
+)

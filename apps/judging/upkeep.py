@@ -1,0 +1,46 @@
+"""Find turns that should have been judged and were not: the broker may lose what it was told."""
+
+import datetime as dt
+import uuid
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from apps.conversations.models import Turn, TurnKind, TurnState
+from apps.judging.models import Judgement, JudgementState
+from apps.judging.services import ask_for_judgement
+
+LOOK_BACK = dt.timedelta(days=7)
+
+
+def first_id_at(moment: dt.datetime) -> uuid.UUID:
+    """Return the smallest id (UUID version 7) that a row made at `moment` can have: ids are an index by time."""
+    return uuid.UUID(int=int(moment.timestamp() * 1000) << 80)
+
+
+def ask_for_unjudged(*, older_than_s: float, limit: int) -> int:
+    """Announce the judging of turns in scope whose next state is older than this and that nobody judges.
+
+    Returns how many. Announced twice, a turn is still judged once.
+    """
+    now = timezone.now()
+    judgements = Judgement.objects.filter(turn=OuterRef("pk"))
+    over_or_held = judgements.filter(~Q(state=JudgementState.PENDING) | Q(claimed_until__gt=now))
+    turns = (
+        Turn.objects.filter(
+            id__gte=first_id_at(now - LOOK_BACK),
+            state=TurnState.COMPLETE,
+            side=False,
+            kind__in=(TurnKind.LIVE, TurnKind.ROLLOUT),
+            next_state_at__lt=now - dt.timedelta(seconds=older_than_s),
+        )
+        .filter(~Exists(over_or_held))
+        .order_by("id")
+        .values_list("tenant_id", "id")[:limit]
+    )
+    with transaction.atomic():
+        found = list(turns)
+        for tenant_id, turn_id in found:
+            ask_for_judgement(turn_id=turn_id, tenant_id=tenant_id)
+    return len(found)

@@ -1,0 +1,139 @@
+"""How a step ends: one transaction in which everything that follows from it becomes true at once."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.adapters import services as adapters
+from apps.adapters.models import AdapterVersion, Policy
+from apps.learning import schedule
+from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainingRun
+from apps.learning.runs import LeaseLost, close, config_of, refuse_samples, release, requeue
+from kernel import outbox
+from kernel.errors import NotFound
+
+RETRY_S = 10.0  # before a failed step is tried again; doubles
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """An adapter on the disk: where, the version hash, and its shape."""
+
+    dir: str
+    sha256: str
+    rank: int
+    alpha: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What a trainer answered, in this room's words. `files` exactly where the outcome is "made"."""
+
+    outcome: Literal["made", "no_op", "skipped", "refused", "failed"]
+    code: str
+    reason: str
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    sample_outcomes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    baseline: Mapping[str, Any] = field(default_factory=dict)
+    files: Files | None = None
+
+
+def commit_run(*, run_id: uuid.UUID, fence: int, result: StepResult) -> TrainingRun:
+    """Make a step's end true: version, consumed samples, baseline, run and the wish to publish, or none of them.
+
+    Raises LeaseLost where the fence is not the run's newest: then nothing is changed. A version that was made
+    from one that is no longer live is thrown away, and its samples are free again.
+    """
+    with transaction.atomic():
+        run = TrainingRun.objects.select_for_update().filter(id=run_id).first()
+        if run is None:
+            raise NotFound("there is no such run")
+        if run.state != RunState.RUNNING or run.fence != fence:
+            raise LeaseLost(f"the run is {run.state} under fence {run.fence}, not under {fence}")
+        policy = Policy.objects.select_for_update(no_key=True).get(id=run.policy_id)
+        run.metrics = dict(result.metrics)
+        if result.outcome == "made" and result.files is not None:
+            _made(run, policy, result, result.files)
+        elif result.outcome in ("no_op", "skipped"):
+            _nothing(run, policy, result)
+        elif result.outcome == "refused":
+            close(run, RunState.FAILED, result.reason)
+            refuse_samples(run, config_of(run), result.reason)
+        else:
+            _failed(run, result)
+        return run
+
+
+def _made(run: TrainingRun, policy: Policy, result: StepResult, files: Files) -> None:
+    if policy.live_id != run.parent_id:
+        close(run, RunState.CANCELLED, "the policy moved to another version while this step ran")
+        release(run)
+        schedule.consider(policy_id=policy.id)
+        return
+    version = adapters.create_version(
+        policy=policy,
+        parent=run.parent,
+        run_id=run.id,
+        artefact_dir=files.dir,
+        sha256=files.sha256,
+        rank=files.rank,
+        alpha=files.alpha,
+        metrics=run.metrics,
+    )
+    now = timezone.now()
+    samples = list(Sample.objects.select_for_update().filter(run=run, state=SampleState.CLAIMED))
+    for sample in samples:
+        sample.state = SampleState.CONSUMED
+        sample.consumed_at = now
+        sample.outcome = dict(result.sample_outcomes.get(str(sample.id), {}))
+    Sample.objects.bulk_update(samples, ["state", "consumed_at", "outcome"])
+    _keep_baseline(policy, result)
+    run.version = version
+    close(run, RunState.SUCCEEDED, result.reason)
+    ask_to_publish(version)
+
+
+def _nothing(run: TrainingRun, policy: Policy, result: StepResult) -> None:
+    """End a run that changed nothing. What it was given is not offered again: it would change nothing again."""
+    for sample in Sample.objects.select_for_update().filter(run=run, state=SampleState.CLAIMED):
+        sample.state = SampleState.DROPPED
+        sample.outcome = dict(result.sample_outcomes.get(str(sample.id), {}))
+        own = str(sample.outcome.get("reason") or "")
+        sample.reason = (own or result.reason or result.code)[:200]
+        sample.save()
+    _keep_baseline(policy, result)
+    close(run, RunState.NO_OP, result.reason)
+    schedule.consider(policy_id=policy.id)
+
+
+def _failed(run: TrainingRun, result: StepResult) -> None:
+    """Try again a little later: the surroundings failed, not the samples."""
+    config = config_of(run)
+    if run.attempts >= config.attempts:
+        close(run, RunState.FAILED, result.reason)
+        release(run)
+        return
+    release(run)
+    requeue(run, result.reason, delay_s=RETRY_S * 2.0 ** (run.attempts - 1))
+
+
+def _keep_baseline(policy: Policy, result: StepResult) -> None:
+    if result.baseline:
+        RewardBaseline.objects.update_or_create(
+            policy=policy, defaults={"tenant_id": policy.tenant_id, "state": dict(result.baseline)}
+        )
+
+
+def ask_to_publish(version: AdapterVersion) -> None:
+    """Announce, in the caller's transaction, that a created version is to be brought live."""
+    outbox.enqueue(
+        task="workers.publishing.publish",
+        queue="ops",
+        tenant_id=version.tenant_id,
+        kwargs={"version_id": str(version.id)},
+        dedupe_key=f"publish:{version.id}",
+    )

@@ -1,0 +1,260 @@
+"""Training runs: who may work on one, for how long, and how it is given up. `commits` says how it ends well."""
+
+import dataclasses
+import datetime as dt
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from apps.adapters.models import AdapterVersion, Policy
+from apps.learning import schedule
+from apps.learning.config import TrainingConfig, resolve
+from apps.learning.models import OPEN_RUN_STATES, RewardBaseline, RunState, Sample, SampleState, TrainingRun
+from kernel import audit
+from kernel.errors import Conflict, InvalidInput, NotFound
+
+PUBLISH_WAIT_S = 2.0  # before a run looks again whether the version before it is live
+
+
+class LeaseLost(Conflict):
+    """Somebody else holds the run, or it has ended: whatever was done under the old lease counts for nothing."""
+
+    code = "lease_lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A run that the caller may work on until its lease ends, and everything the step needs."""
+
+    run: TrainingRun
+    policy: Policy
+    fence: int
+    config: TrainingConfig
+    parent: AdapterVersion | None
+    number: int
+    """Number of the version to be made."""
+    samples: tuple[Sample, ...]
+    """With their turns, oldest first; `staleness` is set."""
+    baseline: dict[str, Any]
+    """The reward baseline's state before the step; empty before the first."""
+
+
+def request_run(*, policy: Policy, trigger: str, actor: str) -> TrainingRun:
+    """Queue a run for whatever samples wait, few or none (an operator's or a key's wish); audited.
+
+    Raises Conflict where the policy has an open run, InvalidInput where its configuration is not valid.
+    """
+    with transaction.atomic():
+        resolve(policy.config)
+        run = schedule.create_run(policy, trigger)
+        if run is None:
+            raise Conflict(f"the policy {policy.name} has a run under way")
+        audit.record(
+            actor=actor, action="run.request", target=f"run:{run.id}", tenant_id=policy.tenant_id,
+            detail={"policy": policy.name, "trigger": trigger},
+        )
+    return run
+
+
+def cancel_run(*, run_id: uuid.UUID, actor: str) -> TrainingRun:
+    """End an open run without a version and free its samples; audited. Its worker finds out by heartbeat."""
+    with transaction.atomic():
+        run = TrainingRun.objects.select_for_update().filter(id=run_id).first()
+        if run is None:
+            raise NotFound("there is no such run")
+        if run.state not in OPEN_RUN_STATES:
+            raise Conflict(f"the run is {run.state}")
+        close(run, RunState.CANCELLED, f"cancelled by {actor}")
+        release(run)
+        audit.record(actor=actor, action="run.cancel", target=f"run:{run.id}", tenant_id=run.tenant_id)
+    return run
+
+
+def claim_run(*, run_id: uuid.UUID) -> Claim | None:
+    """Take a queued run (or one whose holder's lease ran out) under a new fence; None where it is not to be had.
+
+    The samples are chosen and claimed here, the oldest first; those that are stale or on another branch
+    are set aside. A run for which too little is left ends at once, and says so.
+    """
+    with transaction.atomic():
+        run = TrainingRun.objects.select_for_update(skip_locked=True).filter(id=run_id).first()
+        now = timezone.now()
+        if run is None or not _claimable(run, now):
+            return None
+        policy = (
+            Policy.objects.select_for_update(of=("self",), no_key=True)
+            .select_related("tenant", "live")
+            .get(id=run.policy_id)
+        )
+        release(run)
+        if not (policy.training_enabled and policy.tenant.training_enabled):
+            close(run, RunState.CANCELLED, "training is switched off")
+            return None
+        try:
+            config = resolve(policy.config)
+        except InvalidInput as error:
+            close(run, RunState.FAILED, error.message)
+            return None
+        if run.attempts >= config.attempts:
+            give_up(run, config, run.reason or "every worker that took it went away")
+            return None
+        if schedule.awaits_publishing(policy):
+            if run.state == RunState.RUNNING:
+                requeue(run, "", delay_s=PUBLISH_WAIT_S)
+            else:
+                schedule.announce(run, delay_s=PUBLISH_WAIT_S)
+            return None
+        fresh = schedule.prune(policy, config)
+        samples = schedule.pick(policy, config, fresh)
+        if not samples or (run.trigger == "threshold" and len(samples) < config.batch_size):
+            few = f"{len(samples)} samples wait, a batch is {config.batch_size}" if samples else "no samples wait"
+            close(run, RunState.NO_OP, few)
+            return None
+        run.state = RunState.RUNNING
+        run.fence += 1
+        run.attempts += 1
+        run.config = config.to_json()
+        run.parent = policy.live
+        run.progress = {}
+        run.started_at = now
+        run.lease_until = now + dt.timedelta(seconds=settings.LEASE_S)
+        run.save()
+        for sample in samples:
+            sample.state = SampleState.CLAIMED
+            sample.run = run
+            sample.staleness = fresh[sample.id]
+        Sample.objects.bulk_update(samples, ["state", "run", "staleness"])
+        baseline = RewardBaseline.objects.filter(policy=policy).first()
+        newest = AdapterVersion.objects.filter(policy=policy).order_by("-number").first()
+        return Claim(
+            run=run,
+            policy=policy,
+            fence=run.fence,
+            config=config,
+            parent=policy.live,
+            number=newest.number + 1 if newest else 1,
+            samples=tuple(samples),
+            baseline=baseline.state if baseline else {},
+        )
+
+
+def heartbeat(*, run_id: uuid.UUID, fence: int, progress: dict[str, Any] | None = None) -> bool:
+    """Extend the lease and note the progress; False where the lease is no longer the caller's: stop working."""
+    values: dict[str, Any] = {"lease_until": timezone.now() + dt.timedelta(seconds=settings.LEASE_S)}
+    if progress is not None:
+        values["progress"] = progress
+    return bool(
+        TrainingRun.objects.filter(id=run_id, fence=fence, state=RunState.RUNNING).update(**values)
+    )
+
+
+def hand_back(*, run_id: uuid.UUID, fence: int, reason: str, delay_s: float = 0.0) -> None:
+    """Put a run back into the queue with its samples free: its worker is going away or its trainer died.
+
+    The attempt counts; the last one fails the run. A lease that was lost already is left alone.
+    """
+    with transaction.atomic():
+        run = TrainingRun.objects.select_for_update().filter(id=run_id).first()
+        if run is None or run.state != RunState.RUNNING or run.fence != fence:
+            return
+        _lost(run, reason, delay_s=delay_s)
+
+
+def put_down(*, run_id: uuid.UUID, fence: int) -> None:
+    """As `hand_back`, for a worker that is told to stop: the attempt does not count."""
+    with transaction.atomic():
+        run = TrainingRun.objects.select_for_update().filter(id=run_id).first()
+        if run is None or run.state != RunState.RUNNING or run.fence != fence:
+            return
+        run.attempts = max(0, run.attempts - 1)
+        release(run)
+        requeue(run, "")
+
+
+def set_aside(*, run_id: uuid.UUID, fence: int, sample_id: uuid.UUID, reason: str) -> None:
+    """Drop one sample of a run that the caller holds: the trainer cannot take it."""
+    Sample.objects.filter(
+        id=sample_id, run_id=run_id, run__fence=fence, run__state=RunState.RUNNING, state=SampleState.CLAIMED
+    ).update(state=SampleState.DROPPED, reason=reason[:200])
+
+
+def expire_leases() -> int:
+    """Put back the runs in scope whose holder went silent; return how many there were."""
+    expired = 0
+    with transaction.atomic():
+        silent = TrainingRun.objects.select_for_update(skip_locked=True).filter(
+            state=RunState.RUNNING, lease_until__lt=timezone.now()
+        )
+        for run in silent:
+            _lost(run, "its worker went silent")
+            expired += 1
+    return expired
+
+
+def close(run: TrainingRun, state: RunState, reason: str) -> None:
+    """End a run (locked by the caller). An old holder's fence is no longer good for anything."""
+    run.state = state
+    run.reason = reason[:500]
+    run.lease_until = None
+    run.finished_at = timezone.now()
+    run.save()
+
+
+def requeue(run: TrainingRun, reason: str, *, delay_s: float = 0.0) -> None:
+    """Queue a run (locked by the caller) again and announce it."""
+    run.state = RunState.QUEUED
+    run.reason = reason[:500]
+    run.lease_until = None
+    run.save()
+    schedule.announce(run, delay_s=delay_s)
+
+
+def release(run: TrainingRun) -> int:
+    """Free the samples that a run (locked by the caller) holds; return how many."""
+    return Sample.objects.filter(run=run, state=SampleState.CLAIMED).update(
+        state=SampleState.READY, run=None, staleness=None
+    )
+
+
+def give_up(run: TrainingRun, config: TrainingConfig, reason: str) -> None:
+    """Fail a run (locked by the caller) for good; its samples may be why, so they carry a refusal."""
+    close(run, RunState.FAILED, f"gave up after {run.attempts} attempts: {reason}")
+    refuse_samples(run, config, reason)
+
+
+def refuse_samples(run: TrainingRun, config: TrainingConfig, reason: str) -> None:
+    """Free a run's samples after a step that was thrown away; set those aside that were in too many."""
+    for sample in Sample.objects.select_for_update().filter(run=run, state=SampleState.CLAIMED):
+        sample.refusals += 1
+        sample.run = None
+        sample.staleness = None
+        sample.state = SampleState.READY
+        if sample.refusals >= config.refusals:
+            sample.state = SampleState.DROPPED
+            sample.reason = f"quarantined after {sample.refusals} refused steps: {reason}"[:200]
+        sample.save()
+
+
+def _claimable(run: TrainingRun, now: dt.datetime) -> bool:
+    if run.state == RunState.QUEUED:
+        return True
+    return run.state == RunState.RUNNING and run.lease_until is not None and run.lease_until < now
+
+
+def _lost(run: TrainingRun, reason: str, *, delay_s: float = 0.0) -> None:
+    config = config_of(run)
+    if run.attempts >= config.attempts:
+        give_up(run, config, reason)
+        return
+    release(run)
+    requeue(run, reason, delay_s=delay_s)
+
+
+def config_of(run: TrainingRun) -> TrainingConfig:
+    """Return the configuration a run was claimed under."""
+    known = {field.name for field in dataclasses.fields(TrainingConfig)}
+    return resolve({name: value for name, value in run.config.items() if name in known})

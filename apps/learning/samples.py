@@ -1,0 +1,121 @@
+"""Make of a judged turn the one sample that it is worth, or the stated reason why it is worth none."""
+
+import uuid
+
+from django.conf import settings
+from django.db import transaction
+
+from apps.conversations.models import Turn, TurnState
+from apps.engines.chat import chat_format
+from apps.judging.models import JudgementState
+from apps.judging.selectors import verdict
+from apps.learning import schedule
+from apps.learning.eligibility import Worth, worth
+from apps.learning.models import Sample, SampleState
+from kernel import outbox
+from kernel.errors import InvalidInput
+
+CLAIMED_WAIT_S = 30.0
+TAKEN = (SampleState.CLAIMED, SampleState.CONSUMED, SampleState.DROPPED)
+
+
+def make_sample(*, turn_id: uuid.UUID) -> Sample | None:
+    """Write the turn's sample as things stand now; return it, or None where nothing can be said yet.
+
+    Safe to call again: there is one row per turn. Until a run has taken it, it follows what is said of
+    the turn (a late next state, a thumb by hand); afterwards it stays as it is. A ready sample that fills a
+    batch starts a run in the same transaction.
+    """
+    with transaction.atomic():
+        # serialises those who look at the same turn, so that the last one sees everything said before it
+        turn = (
+            Turn.objects.select_for_update(of=("self",), no_key=True)
+            .select_related("policy", "tenant", "session")
+            .filter(id=turn_id)
+            .first()
+        )
+        if turn is None or turn.state == TurnState.PENDING:
+            return None
+        sample = Sample.objects.select_for_update().filter(turn=turn).first()
+        if sample is not None and sample.state in TAKEN:
+            if sample.state == SampleState.CLAIMED:
+                # the step may come to nothing: then what is said now counts
+                ask_again(turn)
+            return sample
+        said = verdict(turn.id)
+        result = worth(turn, said)
+        if said is None and result.refused == "no next state" and _may_still_be_said(turn):
+            return sample
+        hints = [] if result.refused else _rendered(turn, result.hints)
+        result = _with_hints(result, hints)
+        if sample is None:
+            sample = Sample(tenant_id=turn.tenant_id, turn=turn, policy=turn.policy, source=turn.kind)
+        sample.version_id = turn.version_id
+        sample.state = SampleState.INELIGIBLE if result.refused else SampleState.READY
+        sample.reason = (result.refused or result.note)[:200]
+        sample.reward = result.reward
+        sample.hints = hints
+        sample.save()
+        if sample.state == SampleState.READY:
+            schedule.consider(policy_id=turn.policy_id)
+    return sample
+
+
+def set_aside(*, turn_id: uuid.UUID, reason: str) -> None:
+    """Note that no sample can be made of a turn, and why."""
+    with transaction.atomic():
+        turn = Turn.objects.select_for_update(no_key=True).filter(id=turn_id).first()
+        if turn is None or Sample.objects.filter(turn=turn, state__in=TAKEN).exists():
+            return
+        Sample.objects.update_or_create(
+            turn=turn,
+            defaults={
+                "tenant_id": turn.tenant_id,
+                "policy_id": turn.policy_id,
+                "source": turn.kind,
+                "version_id": turn.version_id,
+                "state": SampleState.INELIGIBLE,
+                "reason": reason[:200],
+                "reward": None,
+                "hints": [],
+            },
+        )
+
+
+def ask_again(turn: Turn, *, delay_s: float = CLAIMED_WAIT_S) -> None:
+    """Look at a turn once more later, in the caller's transaction."""
+    outbox.enqueue(
+        task="workers.samples.make_sample",
+        queue="judge",
+        tenant_id=turn.tenant_id,
+        kwargs={"turn_id": str(turn.id)},
+        dedupe_key=f"sample-later:{turn.id}",
+        delay_s=delay_s,
+    )
+
+
+def _may_still_be_said(turn: Turn) -> bool:
+    """Whether a verdict is on its way, or the conversation is not over."""
+    if turn.next_state is None:
+        return turn.session.idle_at is None
+    return not turn.judgements.exclude(state=JudgementState.PENDING).exists()
+
+
+def _rendered(turn: Turn, hints: tuple[str, ...]) -> list[dict[str, object]]:
+    """Return the hints with the turn's prompt as it would read with each, in tokens; those that fit only."""
+    found: list[dict[str, object]] = []
+    for text in hints:
+        try:
+            ids = chat_format().hinted(turn.messages, text, turn.tools, turn.template_kwargs)
+        except InvalidInput:  # no user message to put it into
+            continue
+        if len(ids) + len(turn.output_ids) <= settings.CONTEXT_LENGTH:
+            found.append({"text": text, "prompt_ids": ids})
+    return found
+
+
+def _with_hints(result: Worth, hints: list[dict[str, object]]) -> Worth:
+    """Return the worth that is left when only `hints` could be rendered."""
+    if result.refused or hints or result.reward is not None:
+        return result
+    return Worth(refused="no signal: the hint does not fit into the prompt")

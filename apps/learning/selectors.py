@@ -1,0 +1,42 @@
+"""Read how a policy's learning stands: always from the rows, so a restart changes no number."""
+
+import uuid
+from typing import Any
+
+from django.db.models import Count
+
+from apps.learning.models import OPEN_RUN_STATES, Sample, SampleState, TrainingRun
+
+
+def sample_counts(policy_id: uuid.UUID) -> dict[str, int]:
+    """Return the policy's samples by state, zeros included."""
+    found = dict(
+        Sample.objects.filter(policy_id=policy_id).values_list("state").annotate(n=Count("id")).order_by()
+    )
+    return {state: found.get(state, 0) for state in SampleState.values}
+
+
+def left_out(policy_id: uuid.UUID) -> dict[str, int]:
+    """Return how many of the policy's turns taught nothing, by stated reason."""
+    rows = (
+        Sample.objects.filter(policy_id=policy_id, state__in=[SampleState.INELIGIBLE, SampleState.DROPPED])
+        .values_list("reason")
+        .annotate(n=Count("id"))
+        .order_by("-n", "reason")
+    )
+    return dict(rows)
+
+
+def open_run(policy_id: uuid.UUID) -> TrainingRun | None:
+    """Return the policy's queued or running run."""
+    return TrainingRun.objects.filter(policy_id=policy_id, state__in=OPEN_RUN_STATES).first()
+
+
+def learning_state(policy_id: uuid.UUID) -> dict[str, Any]:
+    """Return counts, reasons and the open run in one plain mapping, for pages and commands."""
+    run = open_run(policy_id)
+    return {
+        "samples": sample_counts(policy_id),
+        "left_out": left_out(policy_id),
+        "run": None if run is None else {"id": str(run.id), "state": run.state, "progress": run.progress},
+    }

@@ -1,0 +1,88 @@
+"""Find work whose row says that it is due and that nobody does: the broker may lose what it was told."""
+
+import datetime as dt
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from apps.adapters.models import AdapterVersion, VersionState
+from apps.conversations.models import Feedback, Turn, TurnKind, TurnState
+from apps.judging.models import Judgement, JudgementState
+from apps.judging.services import ask_for_sample
+from apps.judging.upkeep import LOOK_BACK, first_id_at
+from apps.learning import schedule
+from apps.learning.commits import ask_to_publish
+from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, SampleState, TrainingRun
+from kernel.tenancy import tenant_scope
+
+
+def ask_for_unsampled(*, older_than_s: float, limit: int) -> int:
+    """Announce the sampling of finished turns in scope of which all is said and that have no sample; return how many."""
+    now = timezone.now()
+    verdicts = Judgement.objects.filter(turn=OuterRef("pk")).exclude(state=JudgementState.PENDING)
+    told = Feedback.objects.filter(turn=OuterRef("pk"))
+    never_judged = Q(state__in=(TurnState.ABORTED, TurnState.FAILED)) | Q(side=True) | Q(kind=TurnKind.EVALUATION)
+    turns = (
+        Turn.objects.filter(id__gte=first_id_at(now - LOOK_BACK), sample__isnull=True)
+        .exclude(state=TurnState.PENDING)
+        .filter(completed_at__lt=now - dt.timedelta(seconds=older_than_s))
+        .filter(
+            never_judged
+            | Exists(verdicts)
+            | Exists(told)
+            | Q(next_state_at__isnull=True, session__idle_at__isnull=False)
+        )
+        .order_by("id")
+        .values_list("tenant_id", "id")[:limit]
+    )
+    with transaction.atomic():
+        found = list(turns)
+        for tenant_id, turn_id in found:
+            ask_for_sample(turn_id=turn_id, tenant_id=tenant_id)
+    return len(found)
+
+
+def queued_runs() -> int:
+    """Return how many runs in scope wait for a trainer."""
+    return TrainingRun.objects.filter(state=RunState.QUEUED).count()
+
+
+def announce_queued(*, older_than_s: float) -> int:
+    """Wake a trainer again for every run in scope that waits for longer than this; return how many."""
+    before = timezone.now() - dt.timedelta(seconds=older_than_s)
+    with transaction.atomic():
+        waiting = list(TrainingRun.objects.filter(state=RunState.QUEUED, created_at__lt=before))
+        for run in waiting:
+            schedule.announce(run)
+    return len(waiting)
+
+
+def ask_to_publish_created(*, older_than_s: float) -> int:
+    """Announce the publishing of versions in scope that are only created for longer than this; return how many."""
+    before = timezone.now() - dt.timedelta(seconds=older_than_s)
+    with transaction.atomic():
+        waiting = list(AdapterVersion.objects.filter(state=VersionState.CREATED, created_at__lt=before))
+        for version in waiting:
+            ask_to_publish(version)
+    return len(waiting)
+
+
+def start_due_runs() -> int:
+    """Start the runs that the clock, an end of a pause or a lost chance calls for; return how many.
+
+    Must run under `system_scope`; each policy is looked at in its tenant's own scope.
+    """
+    open_runs = TrainingRun.objects.filter(policy=OuterRef("policy"), state__in=OPEN_RUN_STATES)
+    policies = list(
+        Sample.objects.filter(state=SampleState.READY)
+        .filter(~Exists(open_runs))
+        .order_by()
+        .values_list("tenant_id", "policy_id")
+        .distinct()
+    )
+    started = 0
+    for tenant_id, policy_id in policies:
+        with tenant_scope(tenant_id), transaction.atomic():
+            started += schedule.consider(policy_id=policy_id) is not None
+    return started

@@ -1,0 +1,25 @@
+"""Make samples of judged turns."""
+
+import logging
+import uuid
+
+from django.db import InterfaceError, OperationalError
+
+from apps.learning import samples
+from kernel.tenancy import tenant_scope
+from workers.tasks import task
+
+logger = logging.getLogger(__name__)
+
+
+@task("workers.samples.make_sample")
+def make_sample(*, tenant_id: str, turn_id: str) -> None:
+    """Make one turn's sample. What cannot be done at all is a row with the reason, so nobody tries for ever."""
+    with tenant_scope(tenant_id):
+        try:
+            samples.make_sample(turn_id=uuid.UUID(turn_id))
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception as error:
+            logger.exception("no sample could be made of turn %s", turn_id)
+            samples.set_aside(turn_id=uuid.UUID(turn_id), reason=f"error: {type(error).__name__}: {error}")

@@ -1,0 +1,121 @@
+"""Between the ledger's rows and the trainer's contract, in both directions."""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from django.conf import settings
+
+from apps.engines.chat import chat_format
+from apps.learning.commits import Files, StepResult
+from apps.learning.config import TrainingConfig
+from apps.learning.eligibility import distorted_by, sampling_temperature
+from apps.learning.models import Sample
+from apps.learning.runs import Claim
+from trainer.contracts import BaselineState, LoraSpec, LossConfig, SampleInput, StepConfig, StepReport, StepRequest
+
+# said of no tenant: what a version answers to them is stored with it, and every engine is asked for the same
+_PROBES = (
+    ("What is the capital of France?", "The capital of France is Paris, a large city on the river Seine."),
+    ("How do I boil an egg?", "Put the egg into boiling water, wait for eight minutes, then cool and peel it."),
+    ("Write a line about the sea.", "The sea moves all night long and never says where it is going."),
+)
+
+
+def step_request(claim: Claim, samples: Sequence[SampleInput], *, out_dir: Path) -> StepRequest:
+    """Return what the trainer is told for a claimed run."""
+    parent = claim.parent
+    return StepRequest(
+        run_id=str(claim.run.id),
+        out_dir=str(out_dir),
+        samples=tuple(samples),
+        config=step_config(
+            claim.config,
+            rank=parent.rank if parent else settings.LORA_RANK,
+            alpha=parent.alpha if parent else settings.LORA_ALPHA,
+        ),
+        parent_dir=str(Path(settings.ADAPTER_STORE) / parent.path) if parent else None,
+        parent_hash=parent.sha256 if parent else None,
+        baseline=BaselineState.from_json(claim.baseline) if claim.baseline else BaselineState(),
+        seed=claim.run.id.int % 2**63,
+        probe_ids=probe_ids(),
+        base_model=settings.BASE_MODEL_NAME,
+    )
+
+
+def sample_input(sample: Sample, *, default_temperature: float) -> SampleInput:
+    """Return one sample as the trainer takes it; raises ContractError where it does not fit."""
+    turn = sample.turn
+    return SampleInput(
+        sample_id=str(sample.id),
+        prompt_ids=tuple(turn.prompt_ids),
+        output_ids=tuple(turn.output_ids),
+        output_logprobs=tuple(turn.output_logprobs),
+        temperature=sampling_temperature(turn.sampling, default_temperature),
+        exact_sampling=not distorted_by(turn.sampling),
+        reward=sample.reward,
+        hint_prompt_ids=tuple(tuple(hint["prompt_ids"]) for hint in sample.hints),
+        truncated=turn.finish_reason == "length",
+        staleness=sample.staleness or 0,
+    )
+
+
+def step_config(config: TrainingConfig, *, rank: int, alpha: int) -> StepConfig:
+    """Return a policy's training configuration in the trainer's words."""
+    return StepConfig(
+        loss=LossConfig(
+            rl_weight=0.0 if config.method == "opd" else config.rl_weight,
+            opd_weight=0.0 if config.method == "binary" else config.opd_weight,
+            kl_weight=config.kl_weight,
+            policy_form=config.policy_form,
+            aggregation=config.aggregation,
+            opd_kind=config.opd_kind,
+            opd_teacher=config.opd_teacher,
+            opd_clip=config.opd_clip,
+            hints=config.hints,
+        ),
+        lora=LoraSpec(rank=rank, alpha=float(alpha)),
+        lr=config.lr,
+        updates=config.updates,
+        grad_clip=config.grad_clip,
+        min_ess=config.min_ess,
+    )
+
+
+def step_result(report: StepReport, *, rank: int, alpha: int) -> StepResult:
+    """Return the trainer's report in the ledger's words."""
+    artefact = report.artefact
+    return StepResult(
+        outcome=report.outcome,
+        code=report.code,
+        reason=report.reason,
+        metrics={
+            **report.metrics,
+            "staleness": report.staleness,
+            "seconds": dict(report.seconds),
+            "code": report.code,
+        },
+        sample_outcomes={outcome.sample_id: outcome.to_json() for outcome in report.samples},
+        baseline=report.baseline.to_json(),
+        files=None
+        if artefact is None
+        else Files(dir=artefact.dir, sha256=artefact.hash, rank=rank, alpha=alpha),
+    )
+
+
+@cache
+def probe_ids() -> tuple[tuple[int, ...], ...]:
+    """Return the token ids of the probes: short chats with a reply, as the model reads them."""
+    chat = chat_format()
+    return tuple(
+        tuple(
+            chat.render(
+                [
+                    {"role": "user", "content": question},
+                    {"role": "assistant", "content": answer},
+                    {"role": "user", "content": "Go on."},
+                ]
+            )
+        )
+        for question, answer in _PROBES
+    )

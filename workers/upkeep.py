@@ -1,0 +1,89 @@
+"""What the clock calls for. Each may run twice at once, or late, or be left out once: the rows decide."""
+
+import datetime as dt
+import logging
+
+import redis
+from django.conf import settings
+from django.utils import timezone
+
+from apps.adapters import store
+from apps.conversations import services as conversations
+from apps.engines import services as engines
+from apps.judging import upkeep as judging
+from apps.learning import runs
+from apps.learning import upkeep as learning
+from kernel.models import OutboxMessage
+from kernel.tenancy import system_scope
+from workers.tasks import task
+
+logger = logging.getLogger(__name__)
+
+LOST_AFTER_S = 30.0  # a message that did nothing for so long may be lost
+ENOUGH = 50  # messages in a queue: while so many wait, what looks lost may only be late
+AT_ONCE = 500
+OUTBOX_KEPT = dt.timedelta(days=1)
+TURN_MARGIN_S = 120.0  # on top of the engine's own time limit
+
+
+@task("workers.upkeep.expire_leases")
+def expire_leases() -> None:
+    """Put runs back whose holder went silent."""
+    with system_scope("expired leases"):
+        expired = runs.expire_leases()
+    if expired:
+        logger.warning("%d runs lost their worker and wait again", expired)
+
+
+@task("workers.upkeep.start_runs")
+def start_runs() -> None:
+    """Start the runs that waited long enough, or that nobody started."""
+    with system_scope("training schedule"):
+        learning.start_due_runs()
+
+
+@task("workers.upkeep.reconcile_engines")
+def reconcile_engines() -> None:
+    """Load on the engines what should be there, and probe it."""
+    engines.reconcile()
+
+
+@task("workers.upkeep.find_lost_work")
+def find_lost_work() -> None:
+    """Announce again what its row says is due, where the broker does not hold enough to account for it."""
+    with system_scope("lost work"):
+        if backlog("judge") < ENOUGH:
+            judging.ask_for_unjudged(older_than_s=LOST_AFTER_S, limit=AT_ONCE)
+            learning.ask_for_unsampled(older_than_s=LOST_AFTER_S, limit=AT_ONCE)
+        if backlog("train") < learning.queued_runs():
+            learning.announce_queued(older_than_s=LOST_AFTER_S)
+        if backlog("ops") < ENOUGH:
+            learning.ask_to_publish_created(older_than_s=2 * LOST_AFTER_S)
+
+
+@task("workers.upkeep.close_idle_sessions")
+def close_idle_sessions() -> None:
+    """Take quiet sessions to be over, and turns whose gateway died to have failed."""
+    with system_scope("idle sessions"):
+        conversations.close_idle_sessions(idle_s=settings.SESSION_IDLE_S)
+        conversations.fail_lost_turns(older_than_s=settings.ENGINE_TIMEOUT_S + TURN_MARGIN_S)
+
+
+@task("workers.upkeep.collect_garbage")
+def collect_garbage() -> None:
+    """Delete adapter files that no version names."""
+    with system_scope("garbage files"):
+        store.collect_garbage()
+
+
+@task("workers.upkeep.prune_outbox")
+def prune_outbox() -> None:
+    """Delete messages that were sent long ago."""
+    with system_scope("old messages"):
+        OutboxMessage.objects.filter(sent_at__lt=timezone.now() - OUTBOX_KEPT).delete()
+
+
+def backlog(queue: str) -> int:
+    """Return how many messages wait in a queue of the broker."""
+    with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5.0) as broker:
+        return int(broker.llen(queue))  # type: ignore[arg-type]
