@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten_fieldsets
 from django.core.exceptions import PermissionDenied
-from django.db import models, transaction
+from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -152,7 +152,7 @@ class ConsoleAdmin(_ModelAdmin):
         return response
 
     def act_view(self, request: HttpRequest, object_id: uuid.UUID, act_name: str) -> HttpResponse:
-        """Ask on GET; on POST do it, with its audit row in the same transaction, and say what came of it."""
+        """Ask on GET; on POST do it, record who asked and why, and say what came of it."""
         if not is_operator(request):
             raise PermissionDenied
         row = self.get_object(request, str(object_id))
@@ -177,20 +177,21 @@ class ConsoleAdmin(_ModelAdmin):
         return TemplateResponse(request, "console/confirm.html", context)
 
     def _do(self, request: HttpRequest, row: Any, act: Act, reason: str) -> None:
-        try:
-            with transaction.atomic(), tenant_scope(row.tenant_id):
-                result = act.do(row, actor(request), reason)
-                audit.record(
-                    actor=actor(request),
-                    action=f"console.{act.name}",
-                    target=f"{self.opts.model_name}:{row.pk}",
-                    tenant_id=row.tenant_id,
-                    detail={"reason": reason, "result": result},
-                )
-        except AttuneError as error:
-            messages.error(request, f"{act.label}: not done. {error.message}")
-        else:
-            messages.success(request, f"{act.label}: {result}")
+        # no transaction around it: the service owns one, with its own audit row, and may wait for engines before it
+        with tenant_scope(row.tenant_id):
+            try:
+                outcome = act.do(row, actor(request), reason)
+                messages.success(request, f"{act.label}: {outcome}")
+            except AttuneError as error:
+                outcome = f"not done. {error.message}"
+                messages.error(request, f"{act.label}: {outcome}")
+            audit.record(
+                actor=actor(request),
+                action=f"console.{act.name}",
+                target=f"{self.opts.model_name}:{row.pk}",
+                tenant_id=row.tenant_id,
+                detail={"reason": reason, "outcome": outcome},
+            )
 
     def _act_url(self, row: Any, act: Act) -> str:
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_act", args=[row.pk, act.name])

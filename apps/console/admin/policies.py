@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
+from apps.adapters.services import move_pointer
 from apps.console import show
 from apps.console.admin.base import Act, ConsoleAdmin
 from apps.conversations.models import Session, Turn
@@ -28,15 +29,11 @@ def _retrain(policy: Policy, who: str, why: str) -> str:
 
 
 def _to_base(policy: Policy, who: str, why: str) -> str:
-    from apps.adapters.services import move_pointer
-
     move_pointer(policy_id=policy.pk, to_version_id=None, actor=who, reason=why)
     return f"{policy.name} answers from the bare base now."
 
 
 def _make_live(version: AdapterVersion, who: str, why: str) -> str:
-    from apps.adapters.services import move_pointer
-
     move_pointer(policy_id=version.policy_id, to_version_id=version.pk, actor=who, reason=why)
     return f"{version.policy.name} answers from version {version.number} now."
 
