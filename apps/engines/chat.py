@@ -183,7 +183,7 @@ class ChatFormat:
                 )
                 ids.extend(tokenizer.encode(part, add_special_tokens=False).ids)
             return ids
-        except UnicodeEncodeError as error:
+        except (UnicodeEncodeError, TypeError) as error:
             raise InvalidInput(
                 "the text holds half a surrogate pair, which is no character", field="messages"
             ) from error

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 
 _HALF = "\ufffd"
-_LONGEST_CHARACTER = 8
-"""Tokens after which a replacement mark is taken for real: no character is spread over more."""
+_LONGEST_CHARACTER = 4
+"""Tokens over which one character is spread at most: it has four bytes."""
 
 
 class Decoder:
@@ -23,18 +23,25 @@ class Decoder:
     def push(self, ids: Iterable[int]) -> str:
         """Take in the next ids and return the text that is certain now (often empty)."""
         self._ids.extend(ids)
-        text = self._fresh()
-        if not text or (text.endswith(_HALF) and len(self._ids) - self._given < _LONGEST_CHARACTER):
-            return ""
-        self._context, self._given = self._given, len(self._ids)
-        return text
+        end = len(self._ids)
+        for cut in range(end, max(self._given, end - _LONGEST_CHARACTER), -1):
+            text = self._between(self._given, cut)
+            if text and not text.endswith(_HALF):
+                return self._give(text, cut)
+        if end - self._given > _LONGEST_CHARACTER:
+            # nothing that comes can still complete the oldest ones: they are broken, or a real U+FFFD
+            cut = end - _LONGEST_CHARACTER
+            return self._give(self._between(self._given, cut), cut)
+        return ""
 
     def finish(self) -> str:
         """Return what is left."""
-        text = self._fresh()
-        self._context = self._given = len(self._ids)
+        return self._give(self._between(self._given, len(self._ids)), len(self._ids))
+
+    def _give(self, text: str, cut: int) -> str:
+        self._context, self._given = self._given, cut
         return text
 
-    def _fresh(self) -> str:
-        before = self._decode(self._ids[self._context : self._given])
-        return self._decode(self._ids[self._context :])[len(before) :]
+    def _between(self, start: int, end: int) -> str:
+        before = self._decode(self._ids[self._context : start])
+        return self._decode(self._ids[self._context : end])[len(before) :]

@@ -16,6 +16,8 @@ from kernel.errors import AttuneError
 
 LOAD_S = 60.0
 PROBE_S = 120.0
+_ATTEMPTS = 3
+"""Measurements, where other work in the same batches made the engine differ from itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +92,13 @@ async def place(client: EngineClient, wanted: Wanted, *, deadline_s: float = LOA
 
 async def prove(client: EngineClient, wanted: Wanted, boot_id: str) -> Placed:
     """Probe an adapter that is loaded. Raises what the client raises."""
-    measured = await measure(client, wanted.served_name, wanted.probe, timeout_s=PROBE_S)
+    for _ in range(_ATTEMPTS):
+        measured = await measure(client, wanted.served_name, wanted.probe, timeout_s=PROBE_S)
+        verdict = judge(wanted.probe, measured, tolerance=settings.PROBE_TOLERANCE)
+        if verdict.passed or verdict.noise == 0.0:
+            break
     if await client.boot_id() != boot_id:
         raise EngineUnavailable("the engine restarted while it was probed")
-    verdict = judge(wanted.probe, measured, tolerance=settings.PROBE_TOLERANCE)
     return Placed(
         client.url,
         wanted.served_name,

@@ -16,7 +16,7 @@ from apps.engines.client import EngineClient
 
 _LEAST_SHARE = 0.5
 _MOST_SHARE = 2.0
-_SHARP = 0.2
+_SHARP = 0.1
 """Standard error under which the share is believed."""
 
 
@@ -107,7 +107,7 @@ def judge(expected: Sequence[Expectation], measured: Measured, *, tolerance: flo
         reason = "the engine's log-probabilities are not finite"
     elif expected_change == 0.0:
         reason = "the adapter changes nothing, says the trainer"
-    elif change <= 2.0 * noise:
+    elif change == 0.0 or (not sharp and change <= 2.0 * noise):
         reason = (
             f"the adapter changes nothing on this engine: {change:.4f} nats, and {noise:.4f} without it; "
             f"the trainer measured {expected_change:.4f}"
