@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import orjson
 
-from apps.conversations.canonical import Message
+from apps.conversations.canonical import Message, clean
 from apps.gateway import fields
 from apps.gateway.messages import read_messages, read_tools
 from kernel.errors import InvalidInput
@@ -61,12 +61,12 @@ def parse_json(body: bytes) -> dict[str, Any]:
 
 
 def _with_lone_surrogates(body: bytes, error: Exception) -> Any:
-    # half a surrogate pair is legal JSON that some clients send; it is cleaned where it is stored
+    # half a surrogate pair is legal JSON that some clients send; it has to be replaced for the engine as for the ledger
     invalid = InvalidInput(f"The body is not valid JSON: {error}.", code="invalid_json")
     if b"\\u" not in body:
         raise invalid from error
     try:
-        return json.loads(body, parse_constant=_refuse_constant)
+        return clean(json.loads(body, parse_constant=_refuse_constant))
     except (ValueError, RecursionError):
         raise invalid from error
 

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -74,6 +74,12 @@ def admit_turn(
     the reply; the first request that continues a turn supplies it, a later one is a branch) and the
     outbox row that asks for its judging. A side turn supplies none.
     """
+    request = replace(
+        request,
+        tools=clean(request.tools),
+        sampling=clean(request.sampling),
+        template_kwargs=clean(request.template_kwargs),
+    )
     with tenant_scope(caller.tenant_id):
         try:
             return _admit(caller, policy, version, request, engine_id)
@@ -144,9 +150,9 @@ def _admit(
         kind=request.kind,
         side=request.side,
         messages=request.messages,
-        tools=clean(request.tools),
-        sampling=clean(request.sampling),
-        template_kwargs=clean(request.template_kwargs),
+        tools=request.tools,
+        sampling=request.sampling,
+        template_kwargs=request.template_kwargs,
         prompt_ids=prompt.ids,
         prompt_source=prompt.source,
         prompt_reason=prompt.reason,
@@ -191,7 +197,7 @@ def _place(
 
 
 def _supply_next_state(parent: Turn, turn: Turn, added: tuple[Message, ...]) -> None:
-    supplied = Turn.objects.filter(id=parent.id, next_turn=None, next_state=None).update(
+    supplied = Turn.objects.filter(id=parent.id, next_turn=None, next_state__isnull=True).update(
         next_state=list(added), next_state_at=timezone.now(), next_turn=turn
     )
     if supplied and parent.state == TurnState.COMPLETE and not parent.side and parent.kind in _JUDGED:

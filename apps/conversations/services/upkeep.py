@@ -35,7 +35,7 @@ def close_idle_sessions(*, idle_s: float) -> int:
                 state=TurnState.COMPLETE,
                 side=False,
                 kind__in=(TurnKind.LIVE, TurnKind.ROLLOUT),
-                next_state=None,
+                next_state__isnull=True,
             ).values_list("tenant_id", "id")
             for tenant_id, turn_id in unanswered:
                 ask_for_judging(tenant_id=tenant_id, turn_id=turn_id)

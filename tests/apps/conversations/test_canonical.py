@@ -1,0 +1,55 @@
+"""One form for what means the same."""
+
+import pytest
+
+from apps.conversations.canonical import canonical_message, chain, clean, extend_chain, same_message
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("given", "canonical"),
+    [
+        ({"role": "developer", "content": "x"}, {"role": "system", "content": "x"}),
+        (
+            {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+            {"role": "user", "content": "ab"},
+        ),
+        (
+            {"role": "assistant", "tool_calls": [CALL]},
+            {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        ),
+        (
+            {"role": "assistant", "content": None, "tool_calls": [CALL], "refusal": None},
+            {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        ),
+        (
+            {"role": "tool", "content": "4", "tool_call_id": "c1"},
+            {"role": "tool", "content": "4", "tool_call_id": "c1"},
+        ),
+        ({"role": "user", "content": "x", "name": ""}, {"role": "user", "content": "x"}),
+    ],
+)
+def test_messages_have_one_form(given: dict[str, object], canonical: dict[str, object]) -> None:
+    assert canonical_message(given) == canonical
+
+
+def test_what_no_database_stores_is_replaced_everywhere() -> None:
+    value = {"a\ud800": ["x\x00y", {"b": "\udfff"}], "n": 1, "fine": "\U0001f600"}
+
+    assert clean(value) == {"a\ufffd": ["x\ufffdy", {"b": "\ufffd"}], "n": 1, "fine": "\U0001f600"}
+
+
+def test_the_chain_tells_conversations_apart() -> None:
+    one = chain([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])
+    other = chain([{"role": "user", "content": "ab"}, {"role": "assistant", "content": ""}])
+
+    assert one[0] != other[0]
+    assert one[1] != other[1]
+    assert one[1] == extend_chain(one[0], {"role": "assistant", "content": "b"})
+    assert {len(value) for value in one} == {64}
+
+
+def test_a_trimmed_reply_counts_as_the_same() -> None:
+    assert same_message({"role": "assistant", "content": " b\n"}, {"role": "assistant", "content": "b"})
+    assert not same_message({"role": "user", "content": " b"}, {"role": "user", "content": "b"})
