@@ -115,16 +115,25 @@ class EngineClient:
         }
         stop = sampling.get("stop") or ()
         reply = Reply(stop=(stop,) if isinstance(stop, str) else stop)
+        begun = False
         try:
             frames = self._frames(body) if stream else self._only_frame(body)
             async with aclosing(frames):
                 async for frame in frames:
-                    yield reply.advance(frame)
+                    chunk = reply.advance(frame)
+                    begun = True
+                    yield chunk
             if not reply.finished:
                 raise EngineBroken("the engine ended the stream in the middle of the reply")
         except (asyncio.CancelledError, GeneratorExit):
             if not reply.finished:
                 self._abort_soon(rid)
+            raise
+        except EngineUnavailable as error:
+            if begun:
+                raise EngineBroken(
+                    f"the engine stopped in the middle of the reply: {error.message}"
+                ) from error
             raise
 
     async def score(

@@ -1,0 +1,159 @@
+"""SGLang's cumulative frames become deltas; what does not fit says so; errors keep their meaning."""
+
+from typing import Any
+
+import pytest
+
+from apps.engines.replies import (
+    AdapterMissing,
+    EngineBroken,
+    EngineBusy,
+    EngineRejected,
+    EngineUnavailable,
+    Reply,
+    Usage,
+    error_of,
+    input_logprobs,
+)
+
+
+def frame(text: str, ids: list[int], logprobs: Any = "of the ids", finish: Any = None) -> dict[str, Any]:
+    entries = [[-0.5, token, None] for token in ids] if logprobs == "of the ids" else logprobs
+    return {
+        "text": text,
+        "output_ids": ids,
+        "meta_info": {
+            "finish_reason": finish,
+            "prompt_tokens": 7,
+            "completion_tokens": len(ids),
+            "cached_tokens": 3,
+            "output_token_logprobs": entries,
+        },
+    }
+
+
+def test_cumulative_frames_become_deltas() -> None:
+    reply = Reply()
+    frames = [
+        frame("One", [5]),
+        frame("One", [5, 6]),
+        frame("One two", [5, 6, 7]),
+        frame("One two", [5, 6, 7, 2], finish={"type": "stop", "matched": 2}),
+    ]
+
+    chunks = [reply.advance(one) for one in frames]
+
+    assert [chunk.text for chunk in chunks] == ["One", "", " two", ""]
+    assert [chunk.output_ids for chunk in chunks] == [[5], [6], [7], [2]]
+    assert [chunk.output_logprobs for chunk in chunks] == [[-0.5]] * 4
+    assert [chunk.finish_reason for chunk in chunks] == [None, None, None, "stop"]
+    assert (chunks[-1].stopped_by, chunks[-1].usage) == (2, Usage(7, 4, 3))
+    assert reply.finished
+
+
+def test_what_may_become_a_stop_string_is_held_back() -> None:
+    reply = Reply(stop=("END", "\n\n"))
+    texts = ["One E", "One EN", "One ENd", "One ENd\n", "One ENd"]
+
+    chunks = [
+        reply.advance(
+            frame(text, list(range(i + 1)), finish={"type": "stop", "matched": "\n\n"} if i == 4 else None)
+        )
+        for i, text in enumerate(texts)
+    ]
+
+    assert [chunk.text for chunk in chunks] == ["One ", "", "ENd", "", ""]
+    assert chunks[-1].stopped_by == "\n\n"
+
+
+def test_held_back_text_comes_with_the_last_chunk() -> None:
+    reply = Reply(stop=("END",))
+
+    first = reply.advance(frame("the E", [1]))
+    last = reply.advance(frame("the E", [1, 2], finish={"type": "length"}))
+
+    assert (first.text, last.text, last.finish_reason) == ("the ", "E", "length")
+
+
+@pytest.mark.parametrize(
+    ("ids", "logprobs", "why"),
+    [
+        ([5, 6], None, "no log-probabilities"),
+        ([5, 6], [[-0.5, 5, None]], "1 log-probabilities for 2 tokens"),
+        ([5, 6], [[-0.5, 5, None], [-0.5, 9, None]], "token 1 is 6, its log-probability is of 9"),
+        ([5, 6], [[-0.5, 5, None], [None, 6, None]], "token 1 is None"),
+        ([5, 6], [[-0.5, 5, None], [float("nan"), 6, None]], "token 1 is nan"),
+        ([5, 6], [[-0.5, 5, None], [0.7, 6, None]], "token 1 is 0.7"),
+    ],
+)
+def test_misaligned_logprobs_are_reported_and_never_padded(ids: list[int], logprobs: Any, why: str) -> None:
+    reply = Reply()
+
+    bad = reply.advance(frame("a", ids, logprobs))
+    after = reply.advance(frame("ab", [*ids, 7], finish={"type": "length"}))
+
+    assert why in bad.misaligned
+    assert (bad.output_ids, bad.output_logprobs) == (ids, [])
+    assert (after.output_ids, after.output_logprobs, after.misaligned) == ([7], [], bad.misaligned)
+
+
+def test_an_engine_that_takes_tokens_back_is_noticed() -> None:
+    reply = Reply()
+    reply.advance(frame("ab", [1, 2]))
+
+    assert "took tokens back: 2 became 1" in reply.advance(frame("a", [1])).misaligned
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind", "http"),
+    [
+        (429, "slow down", EngineBusy, 429),
+        (503, "The request queue is full.", EngineBusy, 429),
+        (400, "temperature must be non-negative", EngineRejected, 400),
+        (
+            400,
+            "Got LoRA adapter that has never been loaded: x\nAll loaded: ['p1-v1-aa']",
+            AdapterMissing,
+            503,
+        ),
+        (401, "Unauthorized", EngineUnavailable, 503),
+        (404, "Not Found", EngineUnavailable, 503),
+        (500, "Internal Server Error", EngineUnavailable, 503),
+    ],
+)
+def test_errors_keep_their_meaning_and_name_no_other_adapter(
+    status: int, message: str, kind: type[Exception], http: int
+) -> None:
+    error = error_of(status, message)
+
+    assert (type(error), error.status) == (kind, http)
+    assert "p1-v1" not in error.message
+
+
+def test_an_error_frame_and_an_abort_with_a_status_are_errors() -> None:
+    with pytest.raises(EngineRejected, match="too long"):
+        Reply().advance({"error": {"message": "too long", "code": 400}})
+    gone = {"type": "abort", "status_code": 503, "message": "The request queue is full."}
+    with pytest.raises(EngineBusy):
+        Reply().advance(frame("", [], finish=gone))
+
+
+def test_a_frame_without_ids_is_broken() -> None:
+    with pytest.raises(EngineBroken):
+        Reply().advance({"text": "a", "meta_info": {}})
+
+
+def test_scores_are_one_fewer_than_the_ids() -> None:
+    entries = [[None, 1, None], [-2.0, 5, None], [-3.0, 6, None]]
+
+    assert input_logprobs([1, 5, 6], {"meta_info": {"input_token_logprobs": entries}}) == [-2.0, -3.0]
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [[], [[None, 1, None], [-2.0, 5, None]], [[None, 1, None], [-2.0, 9, None], [-3.0, 6, None]],
+     [[None, 1, None], [None, 5, None], [-3.0, 6, None]]],
+)  # fmt: skip
+def test_incomplete_scores_are_an_error(entries: list[Any]) -> None:
+    with pytest.raises(EngineBroken):
+        input_logprobs([1, 5, 6], {"meta_info": {"input_token_logprobs": entries}})
