@@ -30,7 +30,7 @@ class Engines:
         log = self._folder / f"{engine.port}.log"
         with log.open("wb") as output:
             process = processes.spawn(
-                engine.command(self._folder / f"{engine.port}.json"),
+                engine.command(self._folder / f"{engine.port}.yaml"),
                 env=engine.environment(os.environ),
                 output=output,
             )

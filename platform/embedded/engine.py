@@ -74,7 +74,7 @@ class Engine:
         return common | {"mem-fraction-static": 0.5}
 
     def command(self, config: Path) -> list[str]:
-        """Return the command line. The options go to `config`: they hold keys, and `ps` shows command lines."""
+        """Return the command line. The options go to `config` (NAME.yaml): they hold keys, and `ps` shows command lines."""
         write_private(config, json.dumps(self.options(), indent=2))  # JSON is YAML
         return [sys.executable, "-m", "sglang.launch_server", "--config", str(config)]
 

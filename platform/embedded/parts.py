@@ -157,7 +157,7 @@ def engine(home: Home, secrets: Mapping[str, str], served: Part) -> Part:
         batch_slots=8 if gpu else 4,
         loaded_slots=64 if gpu else 8,
     )
-    config = home.run / "engine.json"
+    config = home.run / "engine.yaml"
     return Part(
         {"ENGINE_URLS": server.url, **keys},
         (

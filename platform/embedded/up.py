@@ -26,6 +26,7 @@ from embedded.supervisor import Supervisor
 
 STOP_WITHIN_S = 16  # the supervisor's part of the promised 20 s
 KILL_AFTER_S = 19  # the keeper's patience with a supervisor that was asked to stop
+IMPATIENCE_S = 2.0  # a Ctrl-C this long after the first kills instead of waiting
 SUPERVISOR_RESTARTS = 5
 
 
@@ -38,6 +39,7 @@ class Keeper:
         self._progress = progress
         self._child: subprocess.Popen[bytes] | None = None
         self._asked = False
+        self._asked_at = 0.0
 
     def run(self) -> int:
         """Return the exit code of `make up`."""
@@ -68,13 +70,15 @@ class Keeper:
         return self._child.wait()
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
-        again, self._asked = self._asked, True
-        if not again:
+        del frame
+        first = not self._asked
+        if first:
+            self._asked, self._asked_at = True, time.monotonic()
             signal.alarm(KILL_AFTER_S)
-        if self._child is not None and self._child.returncode is None:
-            # a second Ctrl-C is meant
-            self._child.send_signal(signal.SIGKILL if again else signal.SIGTERM)
+        # one request may arrive more than once (by the terminal and by make): only a later Ctrl-C is impatience
+        impatient = number == signal.SIGINT and time.monotonic() - self._asked_at > IMPATIENCE_S
+        if self._child is not None and self._child.returncode is None and (first or impatient):
+            self._child.send_signal(signal.SIGKILL if impatient else signal.SIGTERM)
 
     def _give_up(self, number: int, frame: FrameType | None) -> None:
         del number, frame

@@ -40,6 +40,7 @@ def server(place: Path) -> Iterator[Postgres]:
 
 @pytest.fixture(scope="module")
 def url(server: Postgres) -> str:
+    bootstrap(server.url(database="attune"), login=LOGIN)
     return server.url(database="attune")
 
 
