@@ -24,20 +24,35 @@ def main(arguments: list[str] | None = None) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", str(options.threads))
     # idle threads that spin would take the engine's core away
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    from trainer.errors import UnsupportedModelError
+    from trainer.model.shape import ModelShape
+
+    try:
+        # before anything heavy is imported: a wrong path should not take ten seconds to say so
+        ModelShape.from_directory(options.model)
+        return _run(options)
+    except (UnsupportedModelError, ValueError) as error:
+        print(f"trainer: {error}", file=sys.stderr)
+        return 2
+
+
+def _run(options: argparse.Namespace) -> int:
+    import torch
+
+    from trainer.model.parallel import choose_device, join, leave
+    from trainer.model.policy import PolicyModel
     from trainer.serve import serve, take_stdout
 
     protocol = take_stdout()
-    model = _model(options)
-    if model is None:
-        return 2
+    torch.set_num_threads(options.threads)
+    ranks = join(choose_device(options.device))
     try:
+        model = PolicyModel(options.model, ranks=ranks, dtype=getattr(torch, options.dtype))
         if options.command == "serve":
             serve(model, sys.stdin, protocol)
             return 0
         return _once(model, options.request.read_text(encoding="utf-8"), protocol)
     finally:
-        from trainer.model.parallel import leave
-
         leave()
 
 
@@ -56,22 +71,6 @@ def _once(model: PolicyModel, line: str, protocol: object) -> int:
 
     answer(model, line, say)
     return 1 if failed else 0
-
-
-def _model(options: argparse.Namespace) -> PolicyModel | None:
-    import torch
-
-    from trainer.errors import UnsupportedModelError
-    from trainer.model.parallel import choose_device, join
-    from trainer.model.policy import PolicyModel
-
-    torch.set_num_threads(options.threads)
-    try:
-        ranks = join(choose_device(options.device))
-        return PolicyModel(options.model, ranks=ranks, dtype=getattr(torch, options.dtype))
-    except (UnsupportedModelError, ValueError) as error:
-        print(f"trainer: {error}", file=sys.stderr)
-        return None
 
 
 def _parser() -> argparse.ArgumentParser:

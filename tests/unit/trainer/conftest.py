@@ -66,7 +66,7 @@ def request_for(tmp_path: Path) -> Callable[..., StepRequest]:
     def make(name: str, samples: list[SampleInput], **fields: object) -> StepRequest:
         loss = {key.removeprefix("loss_"): fields.pop(key) for key in list(fields) if key.startswith("loss_")}
         own = {key: fields.pop(key) for key in list(fields) if key in StepConfig.__dataclass_fields__}
-        config = StepConfig(loss=LossConfig(**loss), **{"lr": 1e-2, **own})  # type: ignore[arg-type]
+        config = StepConfig(loss=LossConfig(**loss), **{"lr": 2e-3, **own})  # type: ignore[arg-type]
         return StepRequest(
             run_id=name,
             out_dir=str(tmp_path / name),
