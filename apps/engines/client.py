@@ -236,7 +236,10 @@ class EngineClient:
                 frames = [line[5:].strip() for line in whole if line.startswith(b"data:")]
                 frames = [frame for frame in frames if frame != b"[DONE]"]
                 if frames:
-                    yield _parsed(frames[-1])
+                    last = _parsed(frames[-1])
+                    if "error" in last and len(frames) > 1:
+                        yield _parsed(frames[-2])  # what was written before the failure counts
+                    yield last
 
     async def _ask(
         self,
