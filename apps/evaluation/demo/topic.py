@@ -41,8 +41,8 @@ def content_stems(text: str) -> set[str]:
 
 
 def stem(word: str) -> str:
-    """Cut one common English suffix off a lower-case word, leaving at least three letters."""
+    """Cut common English suffixes off a lower-case word, leaving at least three letters."""
     for suffix in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
-            return word.removesuffix(suffix)
+            return stem(word.removesuffix(suffix))
     return word

@@ -6,6 +6,7 @@ Every `batch` answered replies make a version; version n answers in one sentence
 import asyncio
 import itertools
 import random
+import time
 from collections.abc import Sequence
 
 import orjson
@@ -15,6 +16,9 @@ from apps.evaluation.demo.ledger import Facts
 
 LONG = "{topic} is a big matter. It has many sides. One could go on for a long time."
 SHORT = "{topic} is a matter of a few words."
+
+
+PACE_S = 0.7  # between versions: long enough for each to be measured
 
 
 class FakePlatform:
@@ -30,6 +34,7 @@ class FakePlatform:
         """Numbers of requests (from 0) that get a 503."""
         self.training = True
         self._newest = 0
+        self._moved_at = 0.0
         self._waiting = 0
         self._batch = batch
         self._random = random.Random(seed)
@@ -49,6 +54,7 @@ class FakePlatform:
         await self._runner.cleanup()
 
     def facts(self) -> Facts:
+        self._step()
         return Facts(live=self.live, ready=self._waiting, swaps=self.swaps, moves_back=len(self.moves_back))
 
     async def go_back(self, version: int) -> None:
@@ -68,14 +74,15 @@ class FakePlatform:
         version = int(named) if named else self.live
         messages = body["messages"]
         if not named and len(messages) == 3:
-            self._learn()
+            self._waiting += 1
         brief = self._random.random() < self.curve[min(version, len(self.curve) - 1)]
         text = (SHORT if brief else LONG).format(topic=messages[0]["content"].strip("?"))
         return await self._stream(request, text, version)
 
-    def _learn(self) -> None:
-        self._waiting += 1
-        if self._waiting >= self._batch and self.training:
+    def _step(self) -> None:
+        rested = time.monotonic() - self._moved_at > PACE_S
+        if self._waiting >= self._batch and self.training and rested:
+            self._moved_at = time.monotonic()
             self._waiting -= self._batch
             self._newest += 1
             self.live = self._newest

@@ -21,7 +21,7 @@ async def _run(
     log = RequestLog()
     board = Board(read=platform.facts, budget_s=budget_s)
     chats = [Chat(base_url=platform.base_url, api_key="key", log=log) for _ in range(2)]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(40):
         course, talker = await teach(
             board=board,
             policy="demo-1",
