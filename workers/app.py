@@ -52,7 +52,11 @@ app.conf.update(
     beat_schedule_filename=str(settings.ATTUNE_HOME / "beat-schedule"),
     beat_max_loop_interval=5,
     beat_schedule={
-        name: {"task": f"workers.upkeep.{name}", "schedule": every_s, "options": {"queue": "ops", "expires": every_s}}
+        name: {
+            "task": f"workers.upkeep.{name}",
+            "schedule": every_s,
+            "options": {"queue": "ops", "expires": every_s},
+        }
         for name, every_s in {
             "expire_leases": 5.0,
             "start_runs": 10.0,

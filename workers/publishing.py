@@ -1,22 +1,39 @@
 """Bring a created version live."""
 
+import logging
 import uuid
 
 from django.db import transaction
 
 from apps.adapters import publishing
 from apps.adapters.models import AdapterVersion
+from apps.engines.replies import EngineUnavailable
 from apps.learning import schedule
+from apps.learning.commits import ask_to_publish
 from kernel.tenancy import tenant_scope
 from workers.tasks import task
+
+logger = logging.getLogger(__name__)
+
+RETRY_S = 5.0
 
 
 @task("workers.publishing.publish")
 def publish(*, tenant_id: str, version_id: str) -> None:
-    """Preflight, load, probe and point; then see whether the next batch waits already."""
+    """Preflight, load, probe and point; then see whether the next batch waits already.
+
+    While no engine can be asked nothing is decided, and it is tried again for as long as that lasts.
+    """
     with tenant_scope(tenant_id):
-        publishing.publish(uuid.UUID(version_id))
-        version = AdapterVersion.objects.filter(id=version_id).first()
-        if version is not None:
+        version = AdapterVersion.objects.filter(id=uuid.UUID(version_id)).first()
+        if version is None:
+            return
+        try:
+            publishing.publish(version.id)
+        except EngineUnavailable as error:
+            logger.warning("%s waits for an engine: %s", version.served_name, error.message)
             with transaction.atomic():
-                schedule.consider(policy_id=version.policy_id)
+                ask_to_publish(version, delay_s=RETRY_S)
+            return
+        with transaction.atomic():
+            schedule.consider(policy_id=version.policy_id)

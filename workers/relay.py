@@ -59,7 +59,10 @@ def relay_once(send: Send, *, limit: int = BATCH) -> int:
         for number, message in enumerate(due):
             try:
                 send(
-                    task=message.task, queue=message.queue, kwargs=message.kwargs, message_id=f"outbox-{message.pk}"
+                    task=message.task,
+                    queue=message.queue,
+                    kwargs=message.kwargs,
+                    message_id=f"outbox-{message.pk}",
                 )
             except (KombuError, RedisError, OSError) as error:
                 unsent = [message.pk for message in due[number:]]

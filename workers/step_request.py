@@ -12,12 +12,23 @@ from apps.learning.config import TrainingConfig
 from apps.learning.eligibility import distorted_by, sampling_temperature
 from apps.learning.models import Sample
 from apps.learning.runs import Claim
-from trainer.contracts import BaselineState, LoraSpec, LossConfig, SampleInput, StepConfig, StepReport, StepRequest
+from trainer.contracts import (
+    BaselineState,
+    LoraSpec,
+    LossConfig,
+    SampleInput,
+    StepConfig,
+    StepReport,
+    StepRequest,
+)
 
 # said of no tenant: what a version answers to them is stored with it, and every engine is asked for the same
 _PROBES = (
     ("What is the capital of France?", "The capital of France is Paris, a large city on the river Seine."),
-    ("How do I boil an egg?", "Put the egg into boiling water, wait for eight minutes, then cool and peel it."),
+    (
+        "How do I boil an egg?",
+        "Put the egg into boiling water, wait for eight minutes, then cool and peel it.",
+    ),
     ("Write a line about the sea.", "The sea moves all night long and never says where it is going."),
 )
 

@@ -17,14 +17,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from django.conf import settings
 
-from trainer.codec import ContractError
+from trainer.codec import Contract, ContractError
 from trainer.contracts import ErrorLine, ProgressEvent, Ready, StepReport, StepRequest
 
 logger = logging.getLogger("trainer")
+
+C = TypeVar("C", bound=Contract)
 
 START_S = 600.0  # until the base is in memory; the first start may read gigabytes
 STOP_S = 3.0  # until a child that was told to end is killed
@@ -261,7 +263,9 @@ def trainer_environment(environment: Mapping[str, str]) -> dict[str, str]:
         for name, value in environment.items()
         if name not in _SECRET and not name.endswith(("_KEY", "_PASSWORD", "_TOKEN"))
     }
-    source = os.pathsep.join(str(place) for place in (settings.BASE_DIR, environment.get("PYTHONPATH")) if place)
+    source = os.pathsep.join(
+        str(place) for place in (settings.BASE_DIR, environment.get("PYTHONPATH")) if place
+    )
     return {
         **kept,
         "PYTHONPATH": source,
@@ -292,7 +296,7 @@ def _log_line(text: str, _lines: "queue.Queue[_Line]") -> None:
     logger.info("%s", text)
 
 
-def _read(kind: Any, message: Mapping[str, Any]) -> Any:
+def _read(kind: type[C], message: Mapping[str, Any]) -> C:
     try:
         return kind.from_json(message)
     except ContractError as error:

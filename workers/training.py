@@ -11,6 +11,7 @@ from celery.signals import worker_shutdown, worker_shutting_down
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
+from apps.adapters.store import StoreError
 from apps.learning import commits, runs
 from apps.learning.commits import StepResult
 from apps.learning.runs import Claim, LeaseLost
@@ -56,6 +57,10 @@ def train_run(*, run_id: uuid.UUID, trainer: TrainerProcess) -> None:
         _persist(lambda: commits.commit_run(run_id=run_id, fence=claim.fence, result=result))
     except LeaseLost as error:
         logger.warning("run %s: the step counts for nothing: %s", run_id, error.message)
+    except StoreError as error:
+        reason = error.message
+        logger.warning("run %s goes back to the queue: %s", run_id, reason)
+        _persist(lambda: runs.hand_back(run_id=run_id, fence=claim.fence, reason=reason))
 
 
 def _step(claim: Claim, trainer: TrainerProcess) -> StepResult:
@@ -120,7 +125,12 @@ class _LeaseKeeper:
 
 
 def _shown(progress: ProgressEvent) -> dict[str, Any]:
-    return {"phase": progress.phase, "done": progress.done, "total": progress.total, "seconds": progress.seconds}
+    return {
+        "phase": progress.phase,
+        "done": progress.done,
+        "total": progress.total,
+        "seconds": progress.seconds,
+    }
 
 
 def _persist(write: Callable[[], object]) -> None:

@@ -86,4 +86,4 @@ def prune_outbox() -> None:
 def backlog(queue: str) -> int:
     """Return how many messages wait in a queue of the broker."""
     with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5.0) as broker:
-        return int(broker.llen(queue))  # type: ignore[arg-type]
+        return int(broker.llen(queue))

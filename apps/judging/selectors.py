@@ -40,9 +40,7 @@ def verdict(turn_id: uuid.UUID) -> Verdict | None:
     if judgement is not None and score != 1:
         rows = Hint.objects.filter(judgement=judgement, accepted=True).order_by("number")
         found = [FoundHint(hint.text) for hint in rows]
-    hints = tuple(
-        hint.text for hint in select_hints((*corrections, *found)) if not hint.refused
-    )[:MAX_HINTS]
+    hints = tuple(hint.text for hint in select_hints((*corrections, *found)) if not hint.refused)[:MAX_HINTS]
     if score is not None:
         return Verdict(reward=score, hints=hints, source="human")
     if judgement is None:

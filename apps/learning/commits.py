@@ -128,7 +128,7 @@ def _keep_baseline(policy: Policy, result: StepResult) -> None:
         )
 
 
-def ask_to_publish(version: AdapterVersion) -> None:
+def ask_to_publish(version: AdapterVersion, *, delay_s: float = 0.0) -> None:
     """Announce, in the caller's transaction, that a created version is to be brought live."""
     outbox.enqueue(
         task="workers.publishing.publish",
@@ -136,4 +136,5 @@ def ask_to_publish(version: AdapterVersion) -> None:
         tenant_id=version.tenant_id,
         kwargs={"version_id": str(version.id)},
         dedupe_key=f"publish:{version.id}",
+        delay_s=delay_s,
     )

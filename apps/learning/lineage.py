@@ -12,7 +12,9 @@ class Lineage:
         self.depth = head.depth if head else 0
         self._depths: dict[uuid.UUID | None, int] = {None: 0}
         if head is not None:
-            rows = AdapterVersion.objects.filter(policy_id=head.policy_id).values_list("id", "parent_id", "depth")
+            rows = AdapterVersion.objects.filter(policy_id=head.policy_id).values_list(
+                "id", "parent_id", "depth"
+            )
             by_id = {id_: (parent, depth) for id_, parent, depth in rows}
             at: uuid.UUID | None = head.id
             while at is not None:

@@ -54,7 +54,10 @@ def request_run(*, policy: Policy, trigger: str, actor: str) -> TrainingRun:
         if run is None:
             raise Conflict(f"the policy {policy.name} has a run under way")
         audit.record(
-            actor=actor, action="run.request", target=f"run:{run.id}", tenant_id=policy.tenant_id,
+            actor=actor,
+            action="run.request",
+            target=f"run:{run.id}",
+            tenant_id=policy.tenant_id,
             detail={"policy": policy.name, "trigger": trigger},
         )
     return run
@@ -111,7 +114,11 @@ def claim_run(*, run_id: uuid.UUID) -> Claim | None:
         fresh = schedule.prune(policy, config)
         samples = schedule.pick(policy, config, fresh)
         if not samples or (run.trigger == "threshold" and len(samples) < config.batch_size):
-            few = f"{len(samples)} samples wait, a batch is {config.batch_size}" if samples else "no samples wait"
+            few = (
+                f"{len(samples)} samples wait, a batch is {config.batch_size}"
+                if samples
+                else "no samples wait"
+            )
             close(run, RunState.NO_OP, few)
             return None
         run.state = RunState.RUNNING
@@ -147,9 +154,7 @@ def heartbeat(*, run_id: uuid.UUID, fence: int, progress: dict[str, Any] | None 
     values: dict[str, Any] = {"lease_until": timezone.now() + dt.timedelta(seconds=settings.LEASE_S)}
     if progress is not None:
         values["progress"] = progress
-    return bool(
-        TrainingRun.objects.filter(id=run_id, fence=fence, state=RunState.RUNNING).update(**values)
-    )
+    return bool(TrainingRun.objects.filter(id=run_id, fence=fence, state=RunState.RUNNING).update(**values))
 
 
 def hand_back(*, run_id: uuid.UUID, fence: int, reason: str, delay_s: float = 0.0) -> None:

@@ -28,13 +28,15 @@ FAILED_PAUSE_MAX_S = 1800.0
 def consider(*, policy_id: uuid.UUID) -> TrainingRun | None:
     """Start a run if a batch waits and nothing is in its way; return it, or None. Must run in a transaction."""
     # in READ COMMITTED two who each add a sample would not see the other's: one at a time
-    policy = Policy.objects.select_for_update(of=("self",), no_key=True).select_related("tenant").get(id=policy_id)
+    policy = (
+        Policy.objects.select_for_update(of=("self",), no_key=True).select_related("tenant").get(id=policy_id)
+    )
     if not (policy.training_enabled and policy.tenant.training_enabled):
         return None
     try:
         config = resolve(policy.config)
     except InvalidInput as error:
-        logger.error("policy %s is not trained: %s", policy.id, error.message)
+        logger.warning("policy %s is not trained: %s", policy.id, error.message)
         return None
     if due(policy, config) is None or _blocked(policy):
         return None
@@ -83,7 +85,9 @@ def prune(policy: Policy, config: TrainingConfig) -> dict[uuid.UUID, int]:
     fresh: dict[uuid.UUID, int] = {}
     other_branch: list[uuid.UUID] = []
     stale: dict[int, list[uuid.UUID]] = {}
-    waiting = Sample.objects.select_for_update(skip_locked=True).filter(policy=policy, state=SampleState.READY)
+    waiting = Sample.objects.select_for_update(skip_locked=True).filter(
+        policy=policy, state=SampleState.READY
+    )
     for sample_id, version_id in waiting.values_list("id", "version_id"):
         staleness = lineage.staleness(version_id)
         if staleness is None:
@@ -119,7 +123,9 @@ def _blocked(policy: Policy) -> bool:
         return True
     if awaits_publishing(policy):
         return True
-    recent = TrainingRun.objects.filter(policy=policy).order_by("-created_at").values_list("state", "finished_at")
+    recent = (
+        TrainingRun.objects.filter(policy=policy).order_by("-created_at").values_list("state", "finished_at")
+    )
     failures = 0
     last: dt.datetime | None = None
     for state, finished_at in recent[:10]:

@@ -22,7 +22,9 @@ def ask_for_unsampled(*, older_than_s: float, limit: int) -> int:
     now = timezone.now()
     verdicts = Judgement.objects.filter(turn=OuterRef("pk")).exclude(state=JudgementState.PENDING)
     told = Feedback.objects.filter(turn=OuterRef("pk"))
-    never_judged = Q(state__in=(TurnState.ABORTED, TurnState.FAILED)) | Q(side=True) | Q(kind=TurnKind.EVALUATION)
+    never_judged = (
+        Q(state__in=(TurnState.ABORTED, TurnState.FAILED)) | Q(side=True) | Q(kind=TurnKind.EVALUATION)
+    )
     turns = (
         Turn.objects.filter(id__gte=first_id_at(now - LOOK_BACK), sample__isnull=True)
         .exclude(state=TurnState.PENDING)

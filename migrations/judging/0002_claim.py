@@ -4,20 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('judging', '0001_initial'),
+        ("judging", "0001_initial"),
     ]
 
     operations = [
         migrations.RemoveField(
-            model_name='hint',
-            name='prompt_ids',
+            model_name="hint",
+            name="prompt_ids",
         ),
         migrations.AddField(
-            model_name='judgement',
-            name='claimed_until',
-            field=models.DateTimeField(help_text='Somebody is asking the judge until then.', null=True),
+            model_name="judgement",
+            name="claimed_until",
+            field=models.DateTimeField(help_text="Somebody is asking the judge until then.", null=True),
         ),
         migrations.AddField(
             model_name="hint",

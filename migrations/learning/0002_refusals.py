@@ -4,15 +4,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('learning', '0001_initial'),
+        ("learning", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='sample',
-            name='refusals',
-            field=models.PositiveSmallIntegerField(default=0, help_text='Steps that were thrown away with it in the batch.'),
+            model_name="sample",
+            name="refusals",
+            field=models.PositiveSmallIntegerField(
+                default=0, help_text="Steps that were thrown away with it in the batch."
+            ),
         ),
     ]

@@ -8,12 +8,13 @@ def _words(text: str) -> frozenset[str]:
 LANGUAGES = _words(
     "english french german spanish italian portuguese dutch polish russian ukrainian chinese mandarin japanese"
     " korean arabic hindi turkish greek latin swedish danish norwegian finnish czech hebrew vietnamese thai"
+    " français francais deutsch español espanol italiano português"
 )
 
 # what a text is made of: an answer can be "in" these
 UNITS = LANGUAGES | _words(
     "sentence sentences word words line lines paragraph paragraphs character characters letters lowercase uppercase"
-    " caps capitals style tone prose verse rhyme markdown json yaml html format language"
+    " caps capitals style tone prose verse rhyme markdown json yaml html format language order"
 )
 
 # how a text can be
@@ -33,7 +34,7 @@ FORMS = (
         " formatting detail details length one-liner oneliner summary gist version tl;dr tldr text essay novel lecture"
         " preamble introduction intro disclaimer disclaimers jargon example examples fewer less half tops max maximum"
         " single order wording phrasing shortened reply response answer answers replies responses asterisks quotes"
-        " slang poem-free facts numbers"
+        " slang facts numbers nutshell chase"
     )
 )
 
@@ -49,9 +50,15 @@ PRAISE = _words(
     " sweet fabulous terrific outstanding splendid magnificent marvelous marvellous beautifully insightful legend genius"
     " super informative clear easy right bravo kudos handy stellar solid yay hooray fascinating interesting"
 )
-PRAISE_OF_IT = _words("love loved loves like liked enjoy enjoyed adore adored dig")  # count with an object: "it", "that"
-WORKS = _words("works worked working fixed fixes solved solves passes pass passed helps helped resolved answers answered")
-THANKS = _words("thanks thank thx ty cheers appreciate appreciated grateful tysm thankyou merci danke gracias")
+PRAISE_OF_IT = _words(
+    "love loved loves like liked enjoy enjoyed adore adored dig"
+)  # count with an object: "it", "that"
+WORKS = _words(
+    "works worked working fixed fixes solved solves passes pass passed helps helped resolved answers answered"
+)
+THANKS = _words(
+    "thanks thank thx ty cheers appreciate appreciated grateful tysm thankyou merci danke gracias"
+)
 ASSENT = _words("yes yep yeah yup ok okay alright sure understood gotcha indeed")
 
 BLAME = _words(
@@ -83,7 +90,9 @@ WISHES = _words(
 
 SUFFICE = _words("plenty enough sufficient suffice suffices fine")
 
-REDO = _words("again redo rewrite rephrase reword retry instead undo shorten simplify condense trim summarise summarize")
+REDO = _words(
+    "again redo rewrite rephrase reword retry instead undo shorten simplify condense trim summarise summarize"
+)
 
 NEGATIONS = _words("not no never nobody none without cannot nothing neither nor hardly barely")
 
@@ -120,6 +129,6 @@ STOPWORDS = (
         " here there now next time times first last other another same such own way ever still again once twice mind"
         " ok okay yes well oh ah hey let need want get got thing things something anything else future sorry kind"
         " hurry because since while until after before during between both either though although however yet"
-        " using used instead like would'd else don't doesn't didn't won't wouldn't couldn't shouldn't mean means"
+        " using used follow understand instead like would'd else don't doesn't didn't won't wouldn't couldn't shouldn't mean means"
     )
 )

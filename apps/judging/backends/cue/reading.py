@@ -17,10 +17,16 @@ _CONTRACTIONS = (
     (re.compile(r"'re\b"), " are"),
     (re.compile(r"'ve\b"), " have"),
     (re.compile(r"'ll\b"), " will"),
-    (re.compile(r"\b(it|that|this|there|what|who|where|how|why|here|he|she|everything|nothing)'s\b"), r"\1 is"),
+    (
+        re.compile(r"\b(it|that|this|there|what|who|where|how|why|here|he|she|everything|nothing)'s\b"),
+        r"\1 is",
+    ),
 )
-_SENTENCE = re.compile(r"[^.!?\n;…]+(?:\.(?=\d)[^.!?\n;…]+)*[.!?;…]*")
-_CLAUSE = re.compile(r"\s*(?:[,:–—]+|\s-\s|\bbut\b|\bhowever\b|\bthough\b|\balthough\b|\bexcept\b)\s*", re.IGNORECASE)
+_SENTENCE = re.compile(r"[^.!?\n…]+(?:\.(?=\d)[^.!?\n…]+)*[.!?…]*")
+_CLAUSE = re.compile(
+    r"\s*(?:[,:\u2013\u2014]+|;\s|\s-\s|\bbut\b|\bhowever\b|\bthough\b|\balthough\b|\bexcept\b)\s*",
+    re.IGNORECASE,
+)
 _CONTRAST = re.compile(r"\b(?:but|however|though|except)\b", re.IGNORECASE)
 _WORD = re.compile(r"[a-z0-9À-ɏ;]+(?:['-][a-z0-9À-ɏ]+)*", re.IGNORECASE)
 
@@ -37,7 +43,7 @@ _FENCED = re.compile(r"```.*?(?:```|\Z)|\[\[.*?\]\]", re.DOTALL)
 
 def plain(text: str) -> str:
     """Return text in lower case with straight apostrophes and contractions written out."""
-    text = text.replace("’", "'").replace("‘", "'").casefold()
+    text = text.replace("\u2019", "'").replace("\u2018", "'").casefold()
     for pattern, long in _CONTRACTIONS:
         text = pattern.sub(long, text)
     return text
@@ -104,8 +110,6 @@ def clauses(text: str) -> list[Clause]:
         position = max(text.find(part, position), position)
         if words(part):
             introduces = text[position + len(part) :].lstrip().startswith(":")
-            found.append(
-                Clause(text=part, contrasted=position < last_turn, asks=asks, introduces=introduces)
-            )
+            found.append(Clause(text=part, contrasted=position < last_turn, asks=asks, introduces=introduces))
         position += len(part)
     return found

@@ -5,9 +5,9 @@ answer's form, requests to do it again, the same question asked again. What a ne
 its own topic is no cue.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-import re
 
 from apps.judging.backends.cue import lexicon as lex
 from apps.judging.backends.cue.reading import Clause, clauses, plain, sentences, stem, topic, words
@@ -49,20 +49,24 @@ _STRONG_WISH = re.compile(
 )
 _JUST_RIGHT = re.compile(
     r"\b(?:just|exactly|precisely) (?:what |that )?i (?:was |am )?(?:\w+ )?(?:need|needed|want|wanted|asked|looking|hoping|meant|after)\b"
-    r"|\bmore like it\b|\bgood to know\b|\b(?:could|can|would) not (?:\w+ )*better\b|\b(?:is|was|much|sounds|looks|way|lot|far) better\b|"
+    r"|\bthat is (?:just |exactly )?what i (?:\w+ )?(?:need|needed|want|wanted|asked|meant)\b|\bmore like it\b|\bgood to know\b|\b(?:could|can|would) not (?:\w+ )*better\b|\b(?:is|was|much|sounds|looks|way|lot|far) better\b|"
     r"\bthat is it\b(?! all)|\bclear(?:s|ed) (?:it|that|things|this) up\b|\bmake(?:s)? (?:\w+ )?sense\b|\bnever knew\b|"
     r"\blearned (?:something|a lot)\b|\bgot it\b|\bi see\b|\bwell done\b|\bnailed it\b|\bknow your stuff\b|\blooks good\b|"
     r"\bi (?:will|would|am going to) (?:\w+ )?(?:use|try|watch|read|take|do|go with|keep|buy|cook|make|save|remember|share) (?:it|that|this|them)\b|"
     r"\btell me more\b|\byou are (?:right|the best|a star|awesome|great|correct)\b|\bwork(?:s|ed)? for me\b|\bgood (?:enough|point|idea|one)\b"
 )
-_EXCESS = re.compile(r"\b(?:way |far |much |a bit |a little |rather |just |still |simply )*\b(?:too|overly) ([a-z-]+)")
+_EXCESS = re.compile(
+    r"\b(?:way |far |much |a bit |a little |rather |just |still |simply )*\b(?:too|overly) ([a-z-]+)"
+)
 _SO = re.compile(r"\b(?:so|such an?|very|really|awfully|pretty|quite|rather) ([a-z-]+)")
-_MUCH = re.compile(
+MUCH = re.compile(
     r"\b(?:a (?:bit|little|lot|tad)|way|far|so|too|that is|awfully) (?:too )?much\b|\bon and on\b|\bwall of\b|"
     r"\b(?:so|too|that) many\b|\bget(?:ting)? to the point\b|\ball (?:of )?(?:that|this)\b.{0,20}\b(?:text|words|read)\b|\btl;dr\b|\btldr\b|"
     r"\bno more\b(?! questions)|\bnothing more\b|\bway more\b|\ba lot (?:of text|to read)\b|\blonger than\b|\bfar more\b|\bcut (?:it|half|this|that)\b"
 )
-_LITTLE = re.compile(r"\bnot (?:nearly |quite )?(?:enough|\w+ enough)\b|\bleft out\b|\btoo little\b|\bmore details?\b")
+_LITTLE = re.compile(
+    r"\bnot (?:nearly |quite )?(?:enough|\w+ enough)\b|\bleft out\b|\btoo little\b|\bmore details?\b"
+)
 _NOT_IT = re.compile(
     r"\b(?:that|this|it|you|which|the (?:answer|reply|code|link|tone|word|\w+)|your \w+) "
     r"(?:really |just |still |simply |even |certainly |definitely )?(?:is|was|are|were|does|did|do|has|have|had|can|will|would|should) "
@@ -86,10 +90,28 @@ _NO_TROUBLE = re.compile(
     r"mistakes?|errors?|wrong|bad|thanks|doubt|rush|notes)\b|\bnot bad\b|\bnot wrong\b|\bcan not complain\b"
 )
 _CONDITIONAL = re.compile(r"\b(?:would|could|might) (?:be|have been|work|do|suit|help|suffice|go)\b")
-_SUFFICES = re.compile(r"\b(?:is|are|would be|will be|was|would have been) (?:more than |quite |just )?(?:plenty|enough|sufficient|fine)\b|\b(?:will|would) do\b|\bsuffices?\b")
-_REPROACH = re.compile(r"^(?:and |but |so )?(?:why (?:are|did|do|is|does|would|can) (?:you|this|that|it|your)|are you (?:even|still|always|just)|did you (?:even|not)|do you (?:even|not|always))\b|^why (?:not|are not|is not)\b")
+_SUFFICES = re.compile(
+    r"\b(?:is|are|would be|will be|was|would have been) (?:more than |quite |just )?(?:plenty|enough|sufficient|fine)\b|\b(?:will|would) do\b|\bsuffices?\b"
+)
+_REPROACH = re.compile(
+    r"^(?:and |but |so )?(?:why (?:are|did|do|is|does|would|can) (?:you|this|that|it|your)|are you (?:even|still|always|just)|did you (?:even|not)|do you (?:even|not|always))\b|^why (?:not|are not|is not)\b"
+)
 _FORBIDS = re.compile(r"^(?:do not|stop|quit|avoid|never)\b(?! mind| worry)")
 _BE_NOT = re.compile(r"\b(?:is|are|was|were|has|have|does|do|did|should) not\b|^not an? \b")
+
+
+# stems of words that speak of answers, not of a topic
+_OF_ANSWERS = frozenset(
+    stem(word)
+    for word in lex.FORMS
+    | lex.FORM_VERBS
+    | lex.WISHES
+    | lex.THANKS
+    | lex.ASSENT
+    | lex.SUFFICE
+    | lex.REDO
+    | lex.BULK
+)
 
 
 def weigh(said: str, *, asked: str, reply: str) -> list[Cue]:
@@ -111,15 +133,21 @@ def weigh(said: str, *, asked: str, reply: str) -> list[Cue]:
 
 def is_new_task(clause: Clause, known: frozenset[str]) -> bool:
     """Whether a clause asks for something of its own: its words are about a topic, not about the reply."""
-    text = _LEADING.sub("", clause.plain)
+    text = _LEADING.sub("", clause.plain).replace("thank you", "thanks")
     found = words(text)
     first = found[0] if found else ""
-    if _REPROACH.search(text) or _FORBIDS.search(text) or (first in lex.REDO and _IT.search(text)):
+    if (
+        _JUST_RIGHT.search(clause.plain)
+        or _REPROACH.search(text)
+        or _FORBIDS.search(text)
+        or (first in lex.REDO and _IT.search(text))
+    ):
         return False
     if clause.introduces and first in lex.VERBS - lex.FORM_VERBS:
         return True
     if first in lex.QUESTION_WORDS or (first in lex.AUXILIARIES and clause.asks and not _REQUEST.match(text)):
-        return not _ABOUT_REPLY.search(text)
+        formal = bool(_IT.search(text)) and any(word in lex.FORMS for word in found)
+        return not formal and not _ABOUT_REPLY.search(text)
     if first in lex.VERBS or _REQUEST.search(text):
         return bool(novel(text, known)) and not _ABOUT_REPLY.search(_REQUEST.sub("", text))
     return False
@@ -127,15 +155,15 @@ def is_new_task(clause: Clause, known: frozenset[str]) -> bool:
 
 def novel(text: str, known: frozenset[str]) -> frozenset[str]:
     """Return the stems of a clause's topic words that neither the question nor the reply had."""
-    skip = lex.FORMS | lex.FORM_VERBS | lex.WISHES | lex.THANKS | lex.ASSENT | lex.SUFFICE | lex.REDO | lex.BULK
-    own = frozenset(stem(word) for word in words(text) if word in skip)
-    return topic(text) - own - known
+    return topic(text) - _OF_ANSWERS - known
 
 
 def speaks_of_form(clause: Clause, known: frozenset[str]) -> bool:
     """Whether a clause says how an answer should be: words of form, and no topic of its own."""
     formal = [word for word in clause.words if word in lex.FORMS]
-    comparing = re.search(r"\b(?:more|less|fewer) (?:\w+ )?\w+|\b(?:be|make|sound|keep) (?:\w+ ){0,2}\w+er\b", clause.plain)
+    comparing = re.search(
+        r"\b(?:more|less|fewer) (?:\w+ )?\w+|\b(?:be|make|sound|keep) (?:\w+ ){0,2}\w+er\b", clause.plain
+    )
     if not formal and not (comparing and (clause.words[0] in lex.VERBS or _REQUEST.search(clause.plain))):
         return False
     new = novel(clause.plain, known)
@@ -167,7 +195,9 @@ def _before_the_task(clause: Clause) -> list[Cue]:
 
 def _praise(text: str) -> list[Cue]:
     found: list[Cue] = []
-    if _JUST_RIGHT.search(text) and not re.search(r"\b(?:not|never|no|nor) (?:\w+ )?(?:make|makes|good|more like|what|exactly|got|any)\b", text):
+    if _JUST_RIGHT.search(text) and not re.search(
+        r"\b(?:not|never|no|nor) (?:\w+ )?(?:make|makes|good|more like|what|exactly|got|any)\b", text
+    ):
         found.append(Cue("just right", 2.0))
     if _NO_TROUBLE.search(text):
         found.append(Cue("no complaint", 1.5))
@@ -183,7 +213,9 @@ def _praise(text: str) -> list[Cue]:
             continue
         if _negated(tokens, index):
             found.append(Cue(f"not {token}", -1.8))
-        elif token not in ("right", "clear", "easy", "answers", "pass", "help", "super") or _ascribed(tokens, index):
+        elif token not in ("right", "clear", "easy", "answers", "pass", "help", "super") or _ascribed(
+            tokens, index
+        ):
             found.append(Cue(token, 1.5))
         if len(found) >= 3:
             break
@@ -198,8 +230,13 @@ def _has_object(after: Sequence[str]) -> bool:
 
 def _ascribed(tokens: Sequence[str], index: int) -> bool:
     """Whether a word is said of something ("that is clear") or stands alone, and names no wish."""
+    if tokens[index] == "right" and index + 1 < len(tokens):
+        return False
     before = tokens[max(0, index - 3) : index]
-    return not before or any(word in {"is", "was", "are", "and", "very", "so", "really", "that", "it", "tests", "this"} for word in before)
+    return not before or any(
+        word in {"is", "was", "are", "and", "very", "so", "really", "that", "it", "tests", "this"}
+        for word in before
+    )
 
 
 def _negated(tokens: Sequence[str], index: int) -> bool:
@@ -210,7 +247,9 @@ def _blame(text: str, *, known: frozenset[str], asked: str) -> list[Cue]:
     found: list[Cue] = []
     rest = _NO_TROUBLE.sub(" ", text)
     tokens = words(rest)
-    if _CONFUSED.search(rest) or any(t in lex.CONFUSION and not _negated(tokens, i) for i, t in enumerate(tokens)):
+    if _CONFUSED.search(rest) or any(
+        t in lex.CONFUSION and not _negated(tokens, i) for i, t in enumerate(tokens)
+    ):
         found.append(Cue("confusion", -2.0))
     too = _EXCESS.search(rest)
     if too and too.group(1) not in lex.KIND:
@@ -218,9 +257,11 @@ def _blame(text: str, *, known: frozenset[str], asked: str) -> list[Cue]:
     elif too:
         found.append(Cue(f"too {too.group(1)}", 1.0))
     so = _SO.search(rest)
-    if so and (so.group(1) in lex.BULK or so.group(1) in {"long", "formal", "complicated", "technical", "many"}):
+    if so and (
+        so.group(1) in lex.BULK or so.group(1) in {"long", "formal", "complicated", "technical", "many"}
+    ):
         found.append(Cue(f"so {so.group(1)}", -1.5))
-    if _MUCH.search(rest):
+    if MUCH.search(rest):
         found.append(Cue("too much", -2.0))
     if any(token in lex.BULK for token in tokens):
         found.append(Cue("bulk", -1.5))
@@ -230,7 +271,11 @@ def _blame(text: str, *, known: frozenset[str], asked: str) -> list[Cue]:
         if token in lex.BLAME and not _negated(tokens, index):
             found.append(Cue(token, -1.8))
             break
-    if _NOT_IT.search(rest) and not _JUST_RIGHT.search(rest) and not re.search(r"\bnot (?:know|mind|realise|realize|aware)\b", rest):
+    if (
+        _NOT_IT.search(rest)
+        and not _JUST_RIGHT.search(rest)
+        and not re.search(r"\bnot (?:know|mind|realise|realize|aware)\b", rest)
+    ):
         found.append(Cue("not so", -1.8))
     elif _I_NOT.search(rest) and not re.search(r"\bno longer\b", rest):
         found.append(Cue("i do not", -1.8))
@@ -238,7 +283,9 @@ def _blame(text: str, *, known: frozenset[str], asked: str) -> list[Cue]:
         found.append(Cue(tokens[0], -1.3))
     elif _BE_NOT.search(rest) and topic(rest) & known:
         found.append(Cue("denial", -1.8))
-    if re.search(r"\byou (?:\w+ )?(?:" + "|".join(sorted(lex.YOU_ERR)) + r")\b", rest) and not re.search(r"\byou (?:\w+ )?(?:never|always) (?:fail|disappoint)", rest):
+    if re.search(r"\byou (?:\w+ )?(?:" + "|".join(sorted(lex.YOU_ERR)) + r")\b", rest) and not re.search(
+        r"\byou (?:\w+ )?(?:never|always) (?:fail|disappoint)", rest
+    ):
         found.append(Cue("you …", -1.8))
     if tokens and tokens[0] in lex.GROANS:
         found.append(Cue(tokens[0], -1.5))
@@ -254,16 +301,18 @@ def _blame(text: str, *, known: frozenset[str], asked: str) -> list[Cue]:
 def _wishes(clause: Clause, text: str, known: frozenset[str], *, praised: bool) -> list[Cue]:
     found: list[Cue] = []
     form = speaks_of_form(clause, known) and not re.search(r"\bmore about\b", text)
-    if _STRONG_WISH.search(text) and not _JUST_RIGHT.search(text):
-        found.append(Cue("wish", -2.0))
-    elif _WISH.search(text) and form and not _JUST_RIGHT.search(text):
+    if (_STRONG_WISH.search(text) and not _JUST_RIGHT.search(text)) or (
+        _WISH.search(text) and form and not _JUST_RIGHT.search(text)
+    ):
         found.append(Cue("wish", -2.0))
     if _AGAIN.search(text) or any(word in lex.REDO for word in clause.words):
         found.append(Cue("again", -1.6))
     if _ELSE.search(text) and not _TOPIC_CHANGE.search(text):
         found.append(Cue("something else", -1.6))
     start = words(_LEADING.sub("", text))
-    directive = bool(start) and (start[0] in lex.VERBS or bool(_REQUEST.search(text)) or "please" in clause.words)
+    directive = bool(start) and (
+        start[0] in lex.VERBS or bool(_REQUEST.search(text)) or "please" in clause.words
+    )
     if form and directive:
         found.append(Cue("asks for another form", -2.0))
     elif form and (_SUFFICES.search(text) or _CONDITIONAL.search(text)):
@@ -272,7 +321,11 @@ def _wishes(clause: Clause, text: str, known: frozenset[str], *, praised: bool) 
         found.append(Cue("names a form", -1.5))
     elif _FORBIDS.search(_LEADING.sub("", text)):
         found.append(Cue("forbids", -1.8))
-    elif directive and start[0] in lex.FORM_VERBS | {"check", "fix", "correct", "undo"} and re.search(r"\byour\b|\brepeat", text):
+    elif (
+        directive
+        and start[0] in lex.FORM_VERBS | {"check", "fix", "correct", "undo"}
+        and re.search(r"\byour\b|\brepeat", text)
+    ):
         found.append(Cue("asks for repair", -1.6))
     return found
 
@@ -288,7 +341,9 @@ def _asks_again(said: str, asked: str) -> bool:
     for sentence in sentences(said):
         now = topic(sentence)
         shared = before & now
-        if (len(shared) >= 2 or (len(before) == 1 and shared and _same_shape(sentence, asked))) and len(shared) >= 0.6 * len(before | (now - _form_stems())):
+        if (len(shared) >= 2 or (len(before) == 1 and shared and _same_shape(sentence, asked))) and len(
+            shared
+        ) >= 0.6 * len(before | (now - _form_stems())):
             return True
     return False
 
