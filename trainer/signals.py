@@ -94,31 +94,19 @@ class Shares:
 
 
 def shares(signals: Sequence[Signal], config: StepConfig) -> list[Shares]:
-    """Over these samples, counted before any token is masked. A loss's mean is over the samples that take part."""
+    """Over these samples, counted before any token is masked.
 
-    def one(signal: Signal, *, on: bool, tokens: int, replies: int) -> float:
-        if not on:
-            return 0.0
-        if config.loss.aggregation == "sequence":
-            return 1.0 / (replies * len(signal.sample.output_ids))
-        return 1.0 / tokens
-
-    def count(on: list[bool]) -> tuple[int, int]:
-        chosen = [len(s.sample.output_ids) for s, yes in zip(signals, on, strict=True) if yes]
-        return sum(chosen), len(chosen)
-
-    rl, opd = [s.rl for s in signals], [s.opd for s in signals]
-    either = [a or b for a, b in zip(rl, opd, strict=True)]
-    sizes = [count(on) for on in (rl, opd, either)]
-    return [
-        Shares(
-            *(
-                one(signal, on=on[index], tokens=size[0], replies=size[1])
-                for on, size in zip((rl, opd, either), sizes, strict=True)
-            )
-        )
-        for index, signal in enumerate(signals)
-    ]
+    All losses are means over the same tokens (or replies): those of every sample that takes part in any of them.
+    With a mean of its own each, three short rewarded replies would outweigh five long distilled ones token by token.
+    """
+    used = [signal for signal in signals if signal.parts]
+    tokens = sum(len(signal.sample.output_ids) for signal in used)
+    found = []
+    for signal in signals:
+        by_reply = len(used) * len(signal.sample.output_ids)
+        share = 1.0 / (by_reply if config.loss.aggregation == "sequence" else tokens) if signal.parts else 0.0
+        found.append(Shares(share * signal.rl, share * signal.opd, share))
+    return found
 
 
 def _misfit(prompt: tuple[int, ...], sample: SampleInput, vocab: int, max_tokens: int) -> str:

@@ -83,20 +83,20 @@ def test_the_baseline_counts_only_rewards_that_take_part() -> None:
     assert [s.advantage for s in signals] == [0.5, -0.5, 0.0]
 
 
-def test_each_loss_is_a_mean_over_the_tokens_of_its_own_samples() -> None:
+def test_every_loss_is_a_mean_over_the_tokens_of_all_samples_that_take_part() -> None:
     signals = read(
         sample(output_ids=(3, 4, 5), output_logprobs=(-1.0,) * 3, hint_prompt_ids=()),
         sample(reward=None),
         sample(reward=None, hint_prompt_ids=()),
     )
     assert shares(signals, StepConfig()) == [
-        Shares(1 / 3, 0.0, 1 / 5),
-        Shares(0.0, 1 / 2, 1 / 5),
+        Shares(0.2, 0.0, 0.2),
+        Shares(0.0, 0.2, 0.2),
         Shares(0.0, 0.0, 0.0),
     ]
 
 
-def test_or_over_its_replies() -> None:
+def test_or_over_their_replies() -> None:
     config = StepConfig(loss=LossConfig(aggregation="sequence"))
     signals = read(sample(output_ids=(3, 4, 5), output_logprobs=(-1.0,) * 3), sample())
     assert [s.rl for s in shares(signals, config)] == [1 / 6, 1 / 4]
