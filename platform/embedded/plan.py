@@ -91,6 +91,7 @@ def make(home: Home) -> Plan:
 
 
 def _preparations(home: Home, env: Mapping[str, str], database: parts.Database) -> list[Service]:
+    """Return what runs once: the schema, the first operator and key, a first look at the engines."""
     owner_env = {**env, "DATABASE_URL": database.owner_url, "DATABASE_ROLE": OWNER_ROLE}
     migrate = replace(
         _process(home, "migrate", owner_env, "manage.py", "migrate", "--no-input"),
@@ -99,10 +100,12 @@ def _preparations(home: Home, env: Mapping[str, str], database: parts.Database) 
         once=True,
         start_within_s=900.0,
     )
-    if home.first_run.exists():
-        return [migrate]
-    first_run = _process(home, "first-run", env, "-m", "embedded.first_run")
-    return [migrate, replace(first_run, after=("migrate", "valkey"), once=True)]
+    reconcile = _process(home, "reconcile", env, "-m", "embedded.reconcile")
+    preparations = [migrate, replace(reconcile, after=("migrate", "valkey", "engine"), once=True)]
+    if not home.first_run.exists():
+        first_run = _process(home, "first-run", env, "-m", "embedded.first_run")
+        preparations.append(replace(first_run, after=("migrate", "valkey"), once=True))
+    return preparations
 
 
 def _faces(home: Home, env: Mapping[str, str], *, gateway_port: int, web_port: int) -> list[Service]:
