@@ -9,10 +9,12 @@ None of them is a superuser, none bypasses row-level security.
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 import psycopg
 from psycopg import sql
@@ -58,6 +60,15 @@ def bootstrap(url: str, *, login: Login | None = None) -> str:
             raise CannotStart(f"the database does not answer: {str(error).strip()}") from error
         return url if login is None else with_user(url, login)
     raise CannotStart("somebody else keeps changing the database's roles: try again")
+
+
+def bootstrap_for(owner_url: str, url: str) -> None:
+    """Make what is missing for processes that use `url`, through `owner_url`; the two may be the same."""
+    login = urlsplit(url)
+    same = (login.username, login.path) == (urlsplit(owner_url).username, urlsplit(owner_url).path)
+    bootstrap(
+        owner_url, login=None if same else Login(unquote(login.username or ""), unquote(login.password or ""))
+    )
 
 
 def with_user(url: str, login: Login) -> str:
@@ -147,3 +158,18 @@ def _ensure_grants(connection: Connection) -> None:
         "ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT EXECUTE ON FUNCTIONS TO {roles}",
     ):
         connection.execute(sql.SQL(statement).format(roles=roles))
+
+
+def main() -> int:
+    """Prepare the database of DATABASE_URL through DATABASE_OWNER_URL (or itself): for deployments, before `migrate`."""
+    url = os.environ["DATABASE_URL"]
+    try:
+        bootstrap_for(os.environ.get("DATABASE_OWNER_URL") or url, url)
+    except CannotStart as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

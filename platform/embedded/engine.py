@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -15,6 +16,11 @@ from embedded.home import write_private
 
 # every linear layer of a block: what the trainer adapts, and what the server reserves memory for
 TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+# distinct adapters in a batch, and adapters kept loaded: without and with a GPU
+BATCH_SLOTS = (4, 8)
+LOADED_SLOTS = (8, 64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,7 @@ class Engine:
     batch_slots: int = 4
     loaded_slots: int = 8
     threads: int = 1
+    host: str = "127.0.0.1"
 
     @property
     def url(self) -> str:
@@ -46,7 +53,7 @@ class Engine:
         common: dict[str, object] = {
             "model-path": str(self.model),
             "served-model-name": "base",
-            "host": "127.0.0.1",
+            "host": self.host,
             "port": self.port,
             "dtype": self.dtype,
             "skip-server-warmup": True,
@@ -113,3 +120,25 @@ def has_nvidia_gpu() -> bool:
         return chosen == "cuda"
     gpus = Path("/proc/driver/nvidia/gpus")
     return Path("/dev/nvidiactl").exists() and gpus.is_dir() and any(gpus.iterdir())
+
+
+def main() -> int:
+    """Become a server for the settings in the environment: `python -m embedded.engine [PORT]`, for deployments."""
+    gpu = has_nvidia_gpu()
+    engine = Engine(
+        model=Path(os.environ["MODEL_PATH"]),
+        port=int(sys.argv[1]) if len(sys.argv) > 1 else 30000,
+        api_key=os.environ["ENGINE_API_KEY"],
+        admin_key=os.environ["ENGINE_ADMIN_KEY"],
+        device="cuda" if gpu else "cpu",
+        max_rank=int(os.environ.get("LORA_RANK") or 16),
+        batch_slots=BATCH_SLOTS[gpu],
+        loaded_slots=LOADED_SLOTS[gpu],
+        host="0.0.0.0",  # noqa: S104 - inside a container, whose network decides who reaches it
+    )
+    command = engine.command(Path(tempfile.mkdtemp(prefix="engine-")) / "engine.yaml")
+    os.execve(command[0], command, engine.environment(os.environ))  # noqa: S606 - an argument list
+
+
+if __name__ == "__main__":
+    sys.exit(main())

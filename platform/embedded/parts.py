@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from embedded import model
-from embedded.database import Login, bootstrap
-from embedded.engine import Engine, has_nvidia_gpu
+from embedded.database import Login, bootstrap, bootstrap_for
+from embedded.engine import BATCH_SLOTS, LOADED_SLOTS, Engine, has_nvidia_gpu
 from embedded.home import REPOSITORY, Home, free_port
 from embedded.postgres import Postgres
 from embedded.service import Service
@@ -48,7 +48,7 @@ def database(home: Home, secrets: Mapping[str, str]) -> Database:
         owner = os.environ.get("DATABASE_OWNER_URL") or given
 
         def prepare() -> None:
-            bootstrap(owner)
+            bootstrap_for(owner, given)
 
         return Database({"DATABASE_URL": given}, owner_url=owner, bootstrap=prepare)
     server = Postgres(home.postgres, secrets["postgres_password"])
@@ -154,8 +154,8 @@ def engine(home: Home, secrets: Mapping[str, str], served: Part) -> Part:
         admin_key=keys["ENGINE_ADMIN_KEY"],
         device="cuda" if gpu else "cpu",
         max_rank=int(os.environ.get("LORA_RANK") or 16),
-        batch_slots=8 if gpu else 4,
-        loaded_slots=64 if gpu else 8,
+        batch_slots=BATCH_SLOTS[gpu],
+        loaded_slots=LOADED_SLOTS[gpu],
     )
     config = home.run / "engine.yaml"
     return Part(

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from embedded import plan, preflight
+from embedded.engine import has_nvidia_gpu
 from embedded.errors import CannotStart
 from embedded.home import REPOSITORY, Home, free_port
 
@@ -116,3 +117,29 @@ def test_each_embedded_part_can_be_replaced(tmp_path: Path, monkeypatch: pytest.
     assert kept["ENGINE_URLS"] == "http://elsewhere:30000"
     assert kept["MODEL_PATH"] == kept["TRAINER_MODEL_PATH"] == str(tmp_path / "mine")
     assert stat.S_IMODE(home.environment.stat().st_mode) == 0o600
+
+
+def test_the_locks_name_each_package_once_and_agree_on_the_tools() -> None:
+    """dev.txt goes on top of either lock with nothing resolved: a package in two files would be installed twice."""
+    pins = {
+        name: {
+            line.split("==")[0].lower().replace("_", "-"): line
+            for line in (REPOSITORY / "requirements" / f"{name}.txt").read_text().splitlines()
+            if "==" in line and not line.startswith("#")
+        }
+        for name in ("cpu", "gpu", "dev")
+    }
+    assert not pins["dev"].keys() & pins["cpu"].keys()
+    assert not pins["dev"].keys() & pins["gpu"].keys()
+    assert pins["cpu"].keys() - pins["gpu"].keys() == set()
+    assert pins["cpu"]["sglang"] == pins["gpu"]["sglang"] == "sglang==0.5.23"
+    for name in ("cpu", "gpu"):
+        assert not [pin for pin in pins[name] if "cpu-engine" in pin or "sgl-kernel" in pin]
+
+
+def test_what_this_environment_holds_is_what_the_lock_says() -> None:
+    from importlib.metadata import version
+
+    lock = (REPOSITORY / "requirements" / ("gpu.txt" if has_nvidia_gpu() else "cpu.txt")).read_text()
+    pinned = dict(line.split("==") for line in lock.splitlines() if "==" in line and not line.startswith("#"))
+    assert {name: version(name).split("+")[0] for name in pinned} == pinned
