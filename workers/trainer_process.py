@@ -285,7 +285,7 @@ def _drain(
     """Hand on a stream's lines until it ends; the end of the output is told once."""
     if stream is None:
         return
-    with contextlib.suppress(ValueError):  # closed underneath
+    with contextlib.suppress(ValueError), stream:
         for line in stream:
             take(line.rstrip("\n"), lines)
     if take is not _log_line:

@@ -1,0 +1,95 @@
+"""The real child on a tiny model: what is mapped to the trainer and back is what each side means."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from apps.adapters import store
+from apps.adapters.models import AdapterVersion
+from apps.adapters.preflight import preflight
+from apps.engines.chat import chat_format
+from apps.learning.models import Sample
+from kernel.tenancy import tenant_scope
+from tests.apps.learning.ledger import HINT, add_turn, queue_run, states_of
+from tests.tenants import Somebody
+from tests.tiny_model import build_tiny_model
+from workers.trainer_process import TrainerProcess, trainer_command, trainer_environment
+from workers.training import train_run
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_tiny_model(tmp_path_factory.mktemp("tiny") / "model")
+
+
+@pytest.fixture
+def trainer(tiny_model: Path, settings: Settings) -> Iterator[TrainerProcess]:
+    settings.MODEL_PATH = settings.TRAINER_MODEL_PATH = tiny_model
+    settings.TRAINER_DEVICE = "cpu"
+    settings.LORA_RANK, settings.LORA_ALPHA = 4, 8
+    chat_format.cache_clear()
+    process = TrainerProcess(trainer_command(), trainer_environment(os.environ))
+    yield process
+    process.end()
+
+
+def add_hinted_samples(somebody: Somebody, count: int, version: AdapterVersion | None = None) -> None:
+    chat = chat_format()
+    for number in range(count):
+        asked = [{"role": "user", "content": f"What is comet {number}?"}]
+        reply = chat.render([{"role": "user", "content": "An earthquake is a shaking of the ground."}])[:12]
+        turn = add_turn(
+            somebody,
+            messages=asked,
+            prompt_ids=chat.render(asked),
+            output_ids=reply,
+            output_logprobs=[-5.0] * len(reply),
+            version=version,
+        )
+        with tenant_scope(somebody.tenant.id):
+            Sample.objects.create(
+                policy=somebody.policy,
+                turn=turn,
+                source="live",
+                version=version,
+                hints=[{"text": HINT, "prompt_ids": chat.hinted(asked, HINT)}],
+            )
+
+
+def test_two_steps_of_a_lineage_and_one_with_learning_rate_zero(
+    somebody: Somebody, trainer: TrainerProcess
+) -> None:
+    with tenant_scope(somebody.tenant.id):
+        policy = somebody.policy
+        policy.config = {"batch_size": 2}
+        policy.save()
+        versions: list[AdapterVersion] = []
+        for _ in range(2):
+            add_hinted_samples(somebody, 2, version=versions[-1] if versions else None)
+            run = queue_run(somebody)
+            train_run(run_id=run.id, trainer=trainer)
+            run.refresh_from_db()
+            assert (run.state, run.version is not None) == ("succeeded", True), run.reason
+            version = AdapterVersion.objects.latest("number")
+            checked = preflight(store.absolute(version.path), sha256=version.sha256)
+            assert (checked.rank, checked.alpha) == (4, 8)
+            version.state = "ready"
+            version.save()
+            policy.live = version
+            policy.save()
+            versions.append(version)
+        assert [(version.number, version.depth) for version in versions] == [(1, 1), (2, 2)]
+        assert store.manifest(store.absolute(versions[1].path))["parent_hash"] == versions[0].sha256
+
+        policy.config = {"batch_size": 2, "lr": 0}
+        policy.save()
+        add_hinted_samples(somebody, 2, version=versions[-1])
+        run = queue_run(somebody)
+        train_run(run_id=run.id, trainer=trainer)
+        run.refresh_from_db()
+        assert (run.state, run.version) == ("no_op", None)
+        assert AdapterVersion.objects.count() == 2
+    assert states_of(somebody) == {"consumed": 4, "dropped": 2}

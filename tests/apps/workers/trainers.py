@@ -1,0 +1,31 @@
+"""Trainer processes whose child is the fake one."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from workers.trainer_process import TrainerProcess, trainer_environment
+
+FAKE = Path(__file__).with_name("fake_trainer.py")
+
+
+class Fake:
+    """A trainer process and its control file."""
+
+    def __init__(self, folder: Path, name: str = "trainer") -> None:
+        self.control = folder / f"{name}.json"
+        self.orders(mode="made")
+        self.process = TrainerProcess(
+            [sys.executable, str(FAKE), str(self.control)], trainer_environment(os.environ)
+        )
+
+    def orders(self, **orders: Any) -> None:
+        """Say how the next steps go."""
+        self.control.write_text(json.dumps(orders), encoding="utf-8")
+
+    def seen(self) -> list[list[str]]:
+        """Return the sample ids of every step it was asked for."""
+        seen = self.control.with_suffix(".seen")
+        return [json.loads(line) for line in seen.read_text().splitlines()] if seen.exists() else []
