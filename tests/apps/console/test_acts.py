@@ -1,0 +1,174 @@
+"""What operators may do: after a confirmation, audited, and nobody else."""
+
+import json
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from apps.accounts.models import User
+from apps.adapters.models import PointerMove, Policy
+from apps.engines.models import DesiredAdapter, Engine, LoadedAdapter, LoadState
+from apps.learning.models import RunState, TrainingRun
+from kernel.models import AuditEntry, OutboxMessage
+from tests.apps.console.rows import Rows
+
+pytestmark = pytest.mark.usefixtures("everything")
+WHY = {"reason": "because I say so"}
+
+
+def act_url(row: object, name: str) -> str:
+    opts = type(row)._meta  # type: ignore[attr-defined]
+    return reverse(f"admin:{opts.app_label}_{opts.model_name}_act", args=[row.pk, name])  # type: ignore[attr-defined]
+
+
+def acts_of(user: User) -> list[tuple[str, dict[str, str]]]:
+    entries = AuditEntry.objects.filter(actor=f"user:{user.pk}").order_by("id")
+    return [(entry.action, entry.detail) for entry in entries]
+
+
+def prove(version: object, store: Path, *, probe: list[dict[str, object]]) -> None:
+    """Give a version files and let every ready engine have answered with it."""
+    folder = store / version.path  # type: ignore[attr-defined]
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text(json.dumps({"probe": probe}))
+    DesiredAdapter.objects.filter(served_name=version.served_name).delete()  # type: ignore[attr-defined]
+    desired = DesiredAdapter.objects.create(
+        tenant_id=version.tenant_id,  # type: ignore[attr-defined]
+        served_name=version.served_name,  # type: ignore[attr-defined]
+        path=str(folder.resolve()),
+        sha256=version.sha256,  # type: ignore[attr-defined]
+        rank=16,
+        probe=probe,
+    )
+    for engine in Engine.objects.all():
+        LoadedAdapter.objects.create(
+            tenant_id=desired.tenant_id, engine=engine, adapter=desired, state=LoadState.PROBED
+        )
+
+
+def test_retraining_is_asked_for_confirmed_and_audited(acme: Rows, console: Client, boss: User) -> None:
+    url = act_url(acme.policy, "retrain")
+    asked = console.get(url)
+    assert asked.status_code == 200
+    assert "Trigger retraining" in asked.content.decode()
+    assert console.post(url, {"reason": ""}).status_code == 200
+    assert TrainingRun.objects.count() == 1
+    assert acts_of(boss) == []
+
+    done = console.post(url, WHY, follow=True)
+
+    run = TrainingRun.objects.get(state=RunState.QUEUED)
+    assert (run.policy_id, run.tenant_id, run.trigger) == (
+        acme.policy.pk,
+        acme.tenant.pk,
+        f"operator:{boss.pk}",
+    )
+    assert (
+        OutboxMessage.objects.filter(task="workers.training.train", kwargs__run_id=str(run.pk)).count() == 1
+    )
+    said = f"run …{str(run.pk)[-8:]} is queued; the trainer takes it next."
+    assert f"Trigger retraining: {said}" in done.content.decode()
+    assert [action for action, _ in acts_of(boss)] == ["run.request", "console.retrain"]
+    assert acts_of(boss)[1][1] == {"reason": "because I say so", "outcome": said}
+
+
+def test_a_second_retraining_is_refused_in_words(acme: Rows, console: Client, boss: User) -> None:
+    url = act_url(acme.policy, "retrain")
+    console.post(url, WHY)
+    refused = console.post(url, WHY, follow=True).content.decode()
+    assert "Trigger retraining: not done. the policy default has a run under way" in refused
+    assert TrainingRun.objects.filter(state=RunState.QUEUED).count() == 1
+    assert [action for action, _ in acts_of(boss)] == ["run.request", "console.retrain", "console.retrain"]
+
+
+def test_a_queued_run_is_cancelled(acme: Rows, console: Client, boss: User) -> None:
+    console.post(act_url(acme.policy, "retrain"), WHY)
+    run = TrainingRun.objects.get(state=RunState.QUEUED)
+    done = console.post(act_url(run, "cancel"), WHY, follow=True)
+    run.refresh_from_db()
+    assert run.state == RunState.CANCELLED
+    assert "it ends without a version" in done.content.decode()
+    assert [action for action, _ in acts_of(boss)][2:] == ["run.cancel", "console.cancel"]
+
+
+def test_a_policy_goes_back_to_the_bare_base(acme: Rows, console: Client, boss: User) -> None:
+    done = console.post(act_url(acme.policy, "to-base"), WHY, follow=True)
+    policy = Policy.objects.get(pk=acme.policy.pk)
+    assert policy.live_id is None
+    assert "default answers from the bare base now." in done.content.decode()
+    move = PointerMove.objects.order_by("-id")[0]
+    assert (move.from_version_id, move.to_version_id) == (acme.version.pk, None)
+    assert (move.actor, move.reason) == (f"user:{boss.pk}", "because I say so")
+    assert [action for action, _ in acts_of(boss)] == ["policy.point", "console.to-base"]
+
+
+def test_an_older_version_is_made_live(
+    acme: Rows, console: Client, boss: User, tmp_path: Path, settings: Settings
+) -> None:
+    settings.ADAPTER_STORE = tmp_path
+    prove(acme.older, tmp_path, probe=[{"ids": [1, 2], "logprobs": [-1.0], "base_logprobs": [-2.0]}])
+    done = console.post(act_url(acme.older, "make-live"), WHY, follow=True)
+    assert "Make live: default answers from version 1 now." in done.content.decode()
+    assert Policy.objects.get(pk=acme.policy.pk).live_id == acme.older.pk
+    assert [action for action, _ in acts_of(boss)] == ["policy.point", "console.make-live"]
+
+
+def test_a_version_whose_files_are_gone_stays_dark(
+    acme: Rows, console: Client, boss: User, tmp_path: Path, settings: Settings
+) -> None:
+    settings.ADAPTER_STORE = tmp_path
+    done = console.post(act_url(acme.older, "make-live"), WHY, follow=True)
+    assert "Make live: not done." in done.content.decode()
+    assert Policy.objects.get(pk=acme.policy.pk).live_id == acme.version.pk
+    assert PointerMove.objects.count() == 1
+    assert [action for action, _ in acts_of(boss)] == ["console.make-live"]
+
+
+def test_a_key_is_revoked(acme: Rows, console: Client, boss: User) -> None:
+    done = console.post(act_url(acme.key, "revoke"), WHY, follow=True)
+    acme.key.refresh_from_db()
+    assert acme.key.revoked_at is not None
+    page = done.content.decode()
+    assert "answers no request from now on." in page
+    assert "/act/revoke/" not in page
+    assert [action for action, _ in acts_of(boss)] == ["key.revoke", "console.revoke"]
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ("policy", "retrain"),
+        ("policy", "to-base"),
+        ("older", "make-live"),
+        ("key", "revoke"),
+        ("run", "cancel"),
+    ],
+)
+def test_nobody_else_can(acme: Rows, row: str, name: str) -> None:
+    url = act_url(getattr(acme, row), name)
+    member = Client()
+    member.force_login(acme.user)
+    before = AuditEntry.objects.count()
+    for visitor in (Client(), member):
+        for answer in (visitor.get(url), visitor.post(url, WHY)):
+            assert answer.status_code == 302
+            assert answer["Location"].startswith("/console/login/")
+    assert TrainingRun.objects.count() == 1
+    assert Policy.objects.get(pk=acme.policy.pk).live_id == acme.version.pk
+    acme.key.refresh_from_db()
+    assert acme.key.revoked_at is None
+    assert AuditEntry.objects.count() == before
+
+
+def test_an_act_needs_the_token_of_the_page_that_asked(acme: Rows, boss: User) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(boss)
+    assert strict.post(act_url(acme.policy, "retrain"), WHY).status_code == 403
+    assert TrainingRun.objects.count() == 1
+
+
+def test_an_act_that_does_not_exist_is_404(acme: Rows, console: Client) -> None:
+    assert console.get(act_url(acme.policy, "erase")).status_code == 404
