@@ -138,6 +138,7 @@ def _learn(
     """One pass over the samples. A report where the step ends here without a version, otherwise None."""
     config = request.config
     adamw = adapter.optimizer(config)
+    stepped = False
     order = [index for index, signal in enumerate(run.signals) if signal.parts]
     if config.updates > 1:
         random.Random(request.seed).shuffle(order)  # noqa: S311 - an order, not a secret
@@ -155,11 +156,13 @@ def _learn(
             if (ess := run.metrics.get("ess", 1.0)) < config.min_ess:
                 reason = f"effective sample size {ess:.2f} is under {config.min_ess:.2f}: too far off-policy"
                 return run.report("skipped", "low_ess", reason, request.baseline)
-            if strongest_signal(run.signals, run.seen) <= NOISE:
-                return run.report(
-                    "no_op", "no_signal", "the teacher agrees with the policy everywhere", after
-                )
-            adamw.step()
+            if strongest_signal([run.signals[index] for index in part], seen) > NOISE:
+                adamw.step()
+                stepped = True
+    if not stepped:
+        return run.report(
+            "no_op", "no_signal", "no signal: the teacher agrees with the policy everywhere", after
+        )
     adapter.adopt(adamw)
     adamw.zero_grad()
     return None
