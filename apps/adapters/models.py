@@ -110,5 +110,10 @@ class GateResult(TenantModel):
     passed = models.BooleanField()
     detail = models.JSONField(default=dict)
 
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["version", "check_name"], name="gate_result_once_per_check")
+        ]
+
     def __str__(self) -> str:
         return f"{self.check_name}: {'passed' if self.passed else 'failed'}"

@@ -70,7 +70,5 @@ def bring_back_for_a_while(version: AdapterVersion) -> None:
 
 
 def reasons(placed: Sequence[Placed]) -> str:
-    """Return what engines said, each with its address where there are several."""
-    if len(placed) == 1:
-        return placed[0].reason
-    return "; ".join(f"{one.url}: {one.reason}" for one in placed)
+    """Return what engines said. Their addresses stay in the gate's rows: tenants read this."""
+    return "; ".join(dict.fromkeys(one.reason for one in placed))

@@ -1,0 +1,229 @@
+"""Policies, version rows, the pointer, and going back."""
+
+import json
+import uuid
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from apps.accounts.models import Tenant
+from apps.adapters import publishing, services
+from apps.adapters.models import AdapterVersion, PointerMove, Policy, VersionState
+from apps.adapters.selectors import resolve
+from apps.adapters.store import StoreError
+from apps.engines.replies import EngineUnavailable
+from apps.engines.services import reconcile
+from kernel.errors import Conflict, InvalidInput, NotFound
+from kernel.models import AuditEntry
+from kernel.tenancy import system_scope, tenant_scope
+from tests.apps.adapters.conftest import MakeVersion
+from tests.apps.adapters.files import RANK, directory_of, write_adapter
+from tests.fake_engine import FakeEngine
+
+
+def test_a_policy_starts_with_the_bare_base(policy: Policy) -> None:
+    assert (policy.live, policy.base_model) == (None, "smollm2-135m-instruct")
+    assert AuditEntry.objects.filter(action="policy.create", target=f"policy:{policy.pk}").count() == 1
+
+
+def test_names_are_unique_within_a_tenant_only(tenant: Tenant, policy: Policy) -> None:
+    with pytest.raises(Conflict, match="there is a policy named default already"):
+        services.create_policy(tenant=tenant, name="default")
+    assert Policy.objects.count() == 1
+    with system_scope("test"):
+        other = Tenant.objects.create(slug=f"o-{uuid.uuid4().hex[:8]}", name="Other")
+    with tenant_scope(other.pk):
+        services.create_policy(tenant=other, name="default")
+        assert Policy.objects.count() == 1
+
+
+@pytest.mark.parametrize("name", ["", "Default", "a b", "@x", "x" * 61, "default@1"])
+def test_a_policys_name_is_checked(tenant: Tenant, policy: Policy, name: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        services.create_policy(tenant=tenant, name=name)
+    assert refused.value.field == "name"
+
+
+def test_versions_are_numbered_and_know_their_lineage(policy: Policy, make_version: MakeVersion) -> None:
+    first = make_version()
+    second = make_version(first, seed=1)
+
+    assert [(v.number, v.depth, v.parent) for v in (first, second)] == [(1, 1, None), (2, 2, first)]
+    assert first.served_name == f"p{policy.pk.hex[-8:]}-v1-{first.sha256[:8]}"
+    assert (first.state, first.metrics) == (VersionState.CREATED, {"loss": 1.0})
+
+
+def test_no_row_without_whole_files(policy: Policy, store: Path, base_model: Path, tmp_path: Path) -> None:
+    directory = directory_of(store, policy, 1)
+    sha256 = write_adapter(directory, base_model)
+    facts = {
+        "policy": policy,
+        "parent": None,
+        "run_id": uuid.uuid4(),
+        "rank": RANK,
+        "alpha": 8,
+        "metrics": {},
+    }
+
+    with pytest.raises(StoreError, match="expected 0000"):
+        services.create_version(artefact_dir=directory, sha256="0" * 64, **facts)
+    with pytest.raises(StoreError, match="not in the adapter store"):
+        services.create_version(artefact_dir=tmp_path / "elsewhere", sha256=sha256, **facts)
+    (directory / "adapter_model.safetensors").unlink()
+    with pytest.raises(StoreError, match="cannot be read"):
+        services.create_version(artefact_dir=directory, sha256=sha256, **facts)
+    assert AdapterVersion.objects.count() == 0
+
+
+def test_names_resolve_to_the_live_version_or_the_one_asked_for(
+    ready: list[FakeEngine], policy: Policy, make_version: MakeVersion
+) -> None:
+    assert resolve("default").version is None
+    first = make_version()
+    publishing.publish(first.pk)
+    second = make_version(first, seed=1)
+
+    assert (resolve("default").version, resolve("default").pinned) == (first, False)
+    assert (resolve("default@1").version, resolve("default@1").pinned) == (first, True)
+    assert (resolve("default@0").version, resolve("default@0").pinned) == (None, True)
+    with pytest.raises(Conflict, match="version 2 of default is created"):
+        resolve(f"default@{second.number}")
+    for name in ("other", "default@3", "default@", "default@x", "default@-1", "default@²", "p1-v1-aa", ""):
+        with pytest.raises(NotFound):
+            resolve(name)
+
+
+def test_another_tenants_policy_looks_as_if_it_did_not_exist(
+    ready: list[FakeEngine], tenant: Tenant, policy: Policy, make_version: MakeVersion
+) -> None:
+    version = make_version()
+    publishing.publish(version.pk)
+    with system_scope("test"):
+        other = Tenant.objects.create(slug=f"o-{uuid.uuid4().hex[:8]}", name="Other")
+    with tenant_scope(other.pk):
+        with pytest.raises(NotFound):
+            resolve("default")
+        with pytest.raises(NotFound):
+            services.move_pointer(policy_id=policy.pk, to_version_id=None, actor="x", reason="y")
+        with pytest.raises(NotFound):
+            publishing.publish(version.pk)
+    with pytest.raises(NotFound):
+        services.rollback(tenant=other.slug, policy="default", number=0)
+    assert resolve("default").version == version
+
+
+def test_going_back_and_forth_is_on_record(
+    ready: list[FakeEngine], tenant: Tenant, policy: Policy, make_version: MakeVersion
+) -> None:
+    first = make_version()
+    publishing.publish(first.pk)
+    second = make_version(first, seed=1)
+    publishing.publish(second.pk)
+
+    done = services.rollback(tenant=tenant.slug, policy="default", number=1, actor="user:7", reason="worse")
+
+    assert (done.before, done.now, resolve("default").version) == (2, 1, first)
+    move = PointerMove.objects.order_by("-created_at")[0]
+    assert (move.from_version, move.to_version, move.actor, move.reason) == (second, first, "user:7", "worse")
+    audit = AuditEntry.objects.filter(action="policy.point").order_by("-created_at")[0]
+    assert (audit.actor, audit.detail) == ("user:7", {"from": 2, "to": 1, "reason": "worse"})
+    services.rollback(tenant=tenant.slug, policy="default", number=1)
+    assert PointerMove.objects.count() == 3
+
+
+def test_only_ready_versions_of_the_policy_become_live(
+    ready: list[FakeEngine], tenant: Tenant, policy: Policy, make_version: MakeVersion
+) -> None:
+    created = make_version()
+    other = services.create_policy(tenant=tenant, name="other")
+
+    with pytest.raises(Conflict, match="is created, not ready"):
+        services.move_pointer(policy_id=policy.pk, to_version_id=created.pk, actor="x", reason="y")
+    publishing.publish(created.pk)
+    with pytest.raises(NotFound, match="other has no such version"):
+        services.move_pointer(policy_id=other.pk, to_version_id=created.pk, actor="x", reason="y")
+    assert Policy.objects.get(pk=other.pk).live is None
+
+
+def test_the_pointers_own_statement_refuses_what_is_not_ready(
+    ready: list[FakeEngine], policy: Policy, make_version: MakeVersion
+) -> None:
+    created = make_version()
+
+    with pytest.raises(Conflict):
+        services.point(policy=policy, version=created, actor="x", reason="y")
+    assert (Policy.objects.get(pk=policy.pk).live, PointerMove.objects.count()) == (None, 0)
+
+
+def test_going_back_waits_until_the_old_version_answers_again(
+    ready: list[FakeEngine], tenant: Tenant, policy: Policy, make_version: MakeVersion
+) -> None:
+    first = make_version()
+    publishing.publish(first.pk)
+    second = make_version(first, seed=1)
+    publishing.publish(second.pk)
+    for engine in ready:  # restarted: only what is wanted comes back by itself
+        engine.boot += 1
+        engine.adapters.clear()
+    reconcile()
+    assert [list(engine.adapters) for engine in ready] == [[second.served_name]] * 2
+
+    services.rollback(tenant=tenant.slug, policy="default", number=1)
+
+    assert [sorted(engine.adapters) for engine in ready] == [
+        sorted([first.served_name, second.served_name])
+    ] * 2
+    assert resolve("default").version == first
+
+
+def test_going_back_to_what_no_engine_can_serve_moves_nothing(
+    ready: list[FakeEngine], tenant: Tenant, policy: Policy, make_version: MakeVersion
+) -> None:
+    first = make_version()
+    publishing.publish(first.pk)
+    second = make_version(first, seed=1)
+    publishing.publish(second.pk)
+    for engine in ready:
+        engine.stop()
+    reconcile()
+
+    with pytest.raises(EngineUnavailable):
+        services.rollback(tenant=tenant.slug, policy="default", number=1)
+    assert resolve("default").version == second
+    services.rollback(tenant=tenant.slug, policy="default", number=0)  # the base needs no proof
+    assert resolve("default").version is None
+
+
+def test_the_command_goes_back_and_says_so(
+    ready: list[FakeEngine], tenant: Tenant, policy: Policy, make_version: MakeVersion
+) -> None:
+    version = make_version()
+    publishing.publish(version.pk)
+    out = StringIO()
+
+    call_command("rollback", "default", "0", tenant=tenant.slug, json=True, stdout=out)
+
+    assert json.loads(out.getvalue()) == {"tenant": tenant.slug, "policy": "default", "before": 1, "now": 0}
+    assert resolve("default").version is None
+    out = StringIO()
+    call_command("rollback", "default", "1", tenant=tenant.slug, stdout=out)
+    assert out.getvalue() == f"{tenant.slug}/default answers from version 1 (before: 0)\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (("nobody", "default", "0"), "there is no tenant nobody"),
+        (("", "other", "0"), "has no policy other"),
+        (("", "default", "7"), "default has no version 7"),
+        (("", "default", "-1"), "numbered from 0"),
+    ],
+)
+def test_the_command_says_what_is_wrong(
+    tenant: Tenant, policy: Policy, asked: tuple[str, str, str], why: str
+) -> None:
+    slug, name, number = asked
+    with pytest.raises(CommandError, match=why):
+        call_command("rollback", f"--tenant={slug or tenant.slug}", "--", name, number)
