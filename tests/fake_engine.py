@@ -141,7 +141,9 @@ class FakeEngine:
 
     def stop(self) -> None:
         """Close every connection and end."""
-        if self._loop is not None and self._stop is not None and self._thread is not None:
+        if self._loop is None or self._loop.is_closed():
+            return
+        if self._stop is not None and self._thread is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join(10)
 
