@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Sequence
 
 from apps.adapters import store
-from apps.adapters.models import AdapterVersion
+from apps.adapters.models import AdapterVersion, Policy, VersionState
 from apps.adapters.preflight import PreflightRefused
 from apps.engines import registry, selectors
 from apps.engines.loading import Placed, Result, Wanted, place_everywhere
 from apps.engines.models import DesiredAdapter
 from apps.engines.probe import Expectation
-from apps.engines.replies import EngineUnavailable
+from apps.engines.replies import AdapterMissing, EngineUnavailable
 from kernel.errors import Conflict
 
 DEADLINE_S = 180.0
@@ -63,10 +63,23 @@ def bring_back(version: AdapterVersion) -> None:
         raise kind(f"version {version.number} does not answer: {reasons(failed)}")
 
 
-def bring_back_for_a_while(version: AdapterVersion) -> None:
-    """Have a version that is not live answer, without keeping it loaded: for evaluations of old versions."""
+def engine_for(version: AdapterVersion | None) -> str:
+    """Return the engine to ask for a version; None is the bare base.
+
+    A version that passed its checks but is not live any more (an evaluation asks for it by number) is loaded
+    if need be, which takes seconds, and not kept. Raises AdapterMissing or EngineUnavailable.
+    """
+    if version is None:
+        return selectors.pick_engine(None)
+    try:
+        return selectors.pick_engine(version.served_name)
+    except AdapterMissing:
+        live = Policy.objects.filter(pk=version.policy_id, live=version).exists()
+        if live or version.state != VersionState.READY:
+            raise  # what is live comes back by reconciling, and requests do not wait for it
     bring_back(version)
     registry.unwant(served_names=[version.served_name])
+    return selectors.pick_engine(version.served_name)
 
 
 def reasons(placed: Sequence[Placed]) -> str:

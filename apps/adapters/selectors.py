@@ -1,33 +1,7 @@
-"""Which policy and version a name means."""
-
-from dataclasses import dataclass
+"""Which version a number means."""
 
 from apps.adapters.models import AdapterVersion, Policy, VersionState
 from kernel.errors import Conflict, NotFound
-
-
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """A policy and the version asked of it; None is version 0, the bare base."""
-
-    policy: Policy
-    version: AdapterVersion | None
-    pinned: bool
-    """The name asked for this version and not for whatever is live."""
-
-
-def resolve(name: str) -> Resolved:
-    """Return what `default` (its live version) or `default@12` (that very version; 0 the base) means.
-
-    Must run in a tenant's scope. Raises NotFound, or Conflict for a version that never passed its checks.
-    """
-    wanted, at, number = name.partition("@")
-    policy = Policy.objects.select_related("live").filter(name=wanted).first()
-    if policy is None or (at and not (number.isascii() and number.isdigit() and len(number) < 10)):
-        raise NotFound(f"The model `{name}` does not exist.", field="model", code="model_not_found")
-    if not at:
-        return Resolved(policy, policy.live, pinned=False)
-    return Resolved(policy, version_of(policy, int(number)), pinned=True)
 
 
 def version_of(policy: Policy, number: int) -> AdapterVersion | None:

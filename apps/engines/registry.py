@@ -10,9 +10,7 @@ from django.utils import timezone
 
 from apps.engines.loading import Placed, Result
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
-from kernel import outbox
 from kernel.errors import Conflict
-from kernel.tenancy import system_scope
 
 _REASON = 500  # as long as the column
 
@@ -27,23 +25,6 @@ def register(*, urls: Sequence[str] | None = None) -> list[Engine]:
         state=EngineState.STARTING, reason="configured again"
     )
     return list(Engine.objects.filter(url__in=wanted).order_by("url"))
-
-
-def mark_lost(*, url: str, reason: str) -> None:
-    """Send no more requests to an engine that did not answer, and ask for a look at it now."""
-    with transaction.atomic():
-        changed = Engine.objects.filter(url=url.rstrip("/"), state=EngineState.READY).update(
-            state=EngineState.LOST, reason=reason[:_REASON]
-        )
-        if changed:
-            with system_scope("ask for a reconcile"):
-                outbox.enqueue(
-                    task="workers.upkeep.reconcile_engines",
-                    queue="ops",
-                    tenant_id=None,
-                    kwargs={},
-                    dedupe_key="reconcile_engines",
-                )
 
 
 def want(

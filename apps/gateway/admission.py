@@ -7,10 +7,10 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.adapters.placement import engine_for
 from apps.conversations.services import Admitted, Repeated, TurnRequest, admit_turn, find_repeated_turn
 from apps.engines.chat import chat_format
 from apps.engines.models import Engine
-from apps.engines.selectors import pick_engine
 from apps.gateway.fields import is_name, wrong
 from apps.gateway.messages import check_template_takes
 from apps.gateway.models_served import Target, resolve_model
@@ -76,7 +76,7 @@ def admit(*, headers: Mapping[str, str], body: bytes) -> Admission:
         repeated = find_repeated_turn(caller=caller, request=request)
         if repeated is not None:
             return _replayed(caller, ask, target, repeated)
-        engine = pick_engine(target.version.served_name if target.version else None)
+        engine = engine_for(target.version)
         outcome = admit_turn(
             caller=caller,
             policy=target.policy,

@@ -9,11 +9,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.accounts.models import Tenant
-from apps.adapters import publishing, services
+from apps.adapters import placement, publishing, services
 from apps.adapters.models import AdapterVersion, PointerMove, Policy, VersionState
-from apps.adapters.selectors import resolve
+from apps.adapters.selectors import version_of
 from apps.adapters.store import StoreError
-from apps.engines.replies import EngineUnavailable
+from apps.engines.models import DesiredAdapter, LoadedAdapter
+from apps.engines.replies import AdapterMissing, EngineUnavailable
 from apps.engines.services import reconcile
 from kernel.errors import Conflict, InvalidInput, NotFound
 from kernel.models import AuditEntry
@@ -77,22 +78,60 @@ def test_no_row_without_whole_files(policy: Policy, store: Path, base_model: Pat
     assert AdapterVersion.objects.count() == 0
 
 
-def test_names_resolve_to_the_live_version_or_the_one_asked_for(
+def live_of(policy: Policy) -> AdapterVersion | None:
+    return Policy.objects.select_related("live").get(pk=policy.pk).live
+
+
+def test_a_number_means_a_ready_version(
     ready: list[FakeEngine], policy: Policy, make_version: MakeVersion
 ) -> None:
-    assert resolve("default").version is None
     first = make_version()
     publishing.publish(first.pk)
     second = make_version(first, seed=1)
 
-    assert (resolve("default").version, resolve("default").pinned) == (first, False)
-    assert (resolve("default@1").version, resolve("default@1").pinned) == (first, True)
-    assert (resolve("default@0").version, resolve("default@0").pinned) == (None, True)
+    assert version_of(policy, 1) == first
+    assert version_of(policy, 0) is None
     with pytest.raises(Conflict, match="version 2 of default is created"):
-        resolve(f"default@{second.number}")
-    for name in ("other", "default@3", "default@", "default@x", "default@-1", "default@²", "p1-v1-aa", ""):
-        with pytest.raises(NotFound):
-            resolve(name)
+        version_of(policy, second.number)
+    with pytest.raises(NotFound):
+        version_of(policy, 3)
+
+
+def test_an_old_version_can_be_evaluated_after_it_was_unloaded(
+    ready: list[FakeEngine], policy: Policy, make_version: MakeVersion
+) -> None:
+    first = make_version()
+    publishing.publish(first.pk)
+    second = make_version(first, seed=1)
+    publishing.publish(second.pk)
+    for engine in ready:
+        engine.boot += 1
+        engine.adapters.clear()
+    reconcile()
+    first.refresh_from_db()
+    second.refresh_from_db()
+
+    url = placement.engine_for(first)
+
+    assert url in {engine.url for engine in ready}
+    assert first.served_name in next(engine for engine in ready if engine.url == url).adapters
+    assert not DesiredAdapter.objects.get(served_name=first.served_name).wanted
+    assert (live_of(policy), PointerMove.objects.count()) == (second, 2)
+    assert placement.engine_for(None) in {engine.url for engine in ready}
+
+
+def test_a_live_version_that_is_missing_is_not_waited_for(
+    ready: list[FakeEngine], policy: Policy, make_version: MakeVersion
+) -> None:
+    version = make_version()
+    publishing.publish(version.pk)
+    version.refresh_from_db()
+    LoadedAdapter.objects.all().delete()
+    asked = [len(engine.requests) for engine in ready]
+
+    with pytest.raises(AdapterMissing):
+        placement.engine_for(version)
+    assert [len(engine.requests) for engine in ready] == asked
 
 
 def test_another_tenants_policy_looks_as_if_it_did_not_exist(
@@ -104,14 +143,12 @@ def test_another_tenants_policy_looks_as_if_it_did_not_exist(
         other = Tenant.objects.create(slug=f"o-{uuid.uuid4().hex[:8]}", name="Other")
     with tenant_scope(other.pk):
         with pytest.raises(NotFound):
-            resolve("default")
+            services.rollback(tenant=other.slug, policy="default", number=0)
         with pytest.raises(NotFound):
             services.move_pointer(policy_id=policy.pk, to_version_id=None, actor="x", reason="y")
         with pytest.raises(NotFound):
             publishing.publish(version.pk)
-    with pytest.raises(NotFound):
-        services.rollback(tenant=other.slug, policy="default", number=0)
-    assert resolve("default").version == version
+    assert live_of(policy) == version
 
 
 def test_going_back_and_forth_is_on_record(
@@ -124,7 +161,7 @@ def test_going_back_and_forth_is_on_record(
 
     done = services.rollback(tenant=tenant.slug, policy="default", number=1, actor="user:7", reason="worse")
 
-    assert (done.before, done.now, resolve("default").version) == (2, 1, first)
+    assert (done.before, done.now, live_of(policy)) == (2, 1, first)
     move = PointerMove.objects.order_by("-created_at")[0]
     assert (move.from_version, move.to_version, move.actor, move.reason) == (second, first, "user:7", "worse")
     audit = AuditEntry.objects.filter(action="policy.point").order_by("-created_at")[0]
@@ -175,7 +212,7 @@ def test_going_back_waits_until_the_old_version_answers_again(
     assert [sorted(engine.adapters) for engine in ready] == [
         sorted([first.served_name, second.served_name])
     ] * 2
-    assert resolve("default").version == first
+    assert live_of(policy) == first
 
 
 def test_going_back_to_what_no_engine_can_serve_moves_nothing(
@@ -191,9 +228,9 @@ def test_going_back_to_what_no_engine_can_serve_moves_nothing(
 
     with pytest.raises(EngineUnavailable):
         services.rollback(tenant=tenant.slug, policy="default", number=1)
-    assert resolve("default").version == second
+    assert live_of(policy) == second
     services.rollback(tenant=tenant.slug, policy="default", number=0)  # the base needs no proof
-    assert resolve("default").version is None
+    assert live_of(policy) is None
 
 
 def test_the_command_goes_back_and_says_so(
@@ -206,7 +243,7 @@ def test_the_command_goes_back_and_says_so(
     call_command("rollback", "default", "0", tenant=tenant.slug, json=True, stdout=out)
 
     assert json.loads(out.getvalue()) == {"tenant": tenant.slug, "policy": "default", "before": 1, "now": 0}
-    assert resolve("default").version is None
+    assert live_of(policy) is None
     out = StringIO()
     call_command("rollback", "default", "1", tenant=tenant.slug, stdout=out)
     assert out.getvalue() == f"{tenant.slug}/default answers from version 1 (before: 0)\n"

@@ -16,8 +16,7 @@ from apps.engines.replies import AdapterMissing, EngineUnavailable
 from apps.engines.selectors import pick_engine
 from apps.engines.services import reconcile
 from kernel.errors import Conflict
-from kernel.models import OutboxMessage
-from kernel.tenancy import system_scope, tenant_scope
+from kernel.tenancy import tenant_scope
 from tests.apps.adapters.files import answers
 from tests.apps.engines.conftest import Want
 from tests.fake_engine import FakeEngine
@@ -261,17 +260,6 @@ def test_an_engine_no_longer_configured_gets_no_requests(
     settings.ENGINE_URLS = [engine.url for engine in engines]
     reconcile()
     assert states()[engines[1].url] == EngineState.READY
-
-
-def test_losing_an_engine_asks_for_a_look_once(engines: list[FakeEngine]) -> None:
-    reconcile()
-
-    for _ in range(3):
-        registry.mark_lost(url=engines[0].url, reason="no answer")
-
-    assert states()[engines[0].url] == EngineState.LOST
-    with system_scope("test"):
-        assert OutboxMessage.objects.filter(task="workers.upkeep.reconcile_engines").count() == 1
 
 
 def test_unwanted_adapters_go_late_and_only_for_room(
