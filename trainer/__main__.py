@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    # megatron-core says at length which accelerators it does not find
+    logging.getLogger("megatron").setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", module="megatron")
     os.environ.setdefault("OMP_NUM_THREADS", str(options.threads))
     # idle threads that spin would take the engine's core away
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
