@@ -153,6 +153,7 @@ class EventStream:
         self._loop = asyncio.get_running_loop()
         self._process = process
         self._slot = slot
+        slot.ends = self.end
         self._work = work
         self._events = events
         self._chunks = chunks
@@ -162,9 +163,10 @@ class EventStream:
 
     def close(self) -> None:
         """End everything that is still going on. Safe from any thread, any number of times."""
-        self._loop.call_soon_threadsafe(lambda: self._process.later(self._end()))
+        self._loop.call_soon_threadsafe(lambda: self._process.later(self.end()))
 
-    async def _end(self) -> None:
+    async def end(self) -> None:
+        """End everything that is still going on."""
         self._slot.release()
         await self._events.aclose()
         await self._chunks.aclose()

@@ -19,29 +19,31 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
+_CLOSE_S: Final = 5.0
 # A database that restarts is back within seconds: waiting for it is kinder than failing.
 _WAITS_S: Final = (0.0, 0.1, 0.5, 1.0, 2.0)
 
 
 class Slot:
-    """One request's place among those that run. Releasing it again does nothing."""
+    """One request's place among those that run, and the task that answers it. Releasing it twice does nothing."""
 
-    def __init__(self, process: "Process") -> None:
-        self._process: Process | None = process
-        process.running += 1
+    def __init__(self, slots: set["Slot"]) -> None:
+        self.task = asyncio.current_task()
+        self.ends: Callable[[], Coroutine[Any, Any, None]] | None = None
+        """What ends a response that is still being sent."""
+        self._slots = slots
+        slots.add(self)
 
     def release(self) -> None:
         """Give the place back."""
-        if self._process is not None:
-            self._process.running -= 1
-            self._process = None
+        self._slots.discard(self)
 
 
 class Process:
     """Lives as long as the server. No request holds one of its threads, nor a connection, while it streams."""
 
     def __init__(self, *, threads: int, most_running: int) -> None:
-        self.running = 0
+        self._slots: set[Slot] = set()
         self._most_running = most_running
         self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="ledger")
         self._background: set[asyncio.Task[None]] = set()
@@ -49,13 +51,18 @@ class Process:
 
     def take_slot(self) -> Slot:
         """Return a place for one more request; raises RateLimited where none is left."""
-        if self.running >= self._most_running:
+        if len(self._slots) >= self._most_running:
             raise RateLimited(
                 "This server has too many requests in work. Try again in a moment.",
                 code="too_many_requests",
                 retry_after_s=1.0,
             )
-        return Slot(self)
+        return Slot(self._slots)
+
+    @property
+    def running(self) -> int:
+        """How many requests are being answered."""
+        return len(self._slots)
 
     async def database(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `call`, which reads or writes rows, in a thread with a connection of its own.
@@ -78,9 +85,22 @@ class Process:
         self._engines.add(url)
 
     async def close(self) -> None:
-        """Finish what runs in the background, close connections and end the threads."""
-        while self._background:
-            await asyncio.wait(self._background, timeout=10)
+        """End what still runs as if its client had left, finish what is in the background, end the threads.
+
+        The server has waited for requests as long as it would; it cancels its own tasks then, of which
+        those that answer are not part.
+        """
+        left = list(self._slots)
+        tasks = [slot.task for slot in left if slot.task is not None and not slot.task.done()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_CLOSE_S)
+        for slot in left:
+            if slot.ends is not None:
+                await slot.ends()
+        if self._background:
+            await asyncio.wait(self._background, timeout=_CLOSE_S)
         for url in self._engines:
             await engine_client(url).close()
         self._threads.shutdown()

@@ -1,5 +1,6 @@
 """Hold conversations with the ledger, without any engine."""
 
+from dataclasses import replace
 from typing import Any
 
 from apps.conversations.canonical import canonical_message
@@ -46,13 +47,15 @@ def admit(somebody: Somebody, *messages: Said, **fields: Any) -> Admitted:
 def written(text: str, **fields: Any) -> Generation:
     """What an engine wrote: the text byte by byte, then the end of the turn."""
     ids = [*ids_of(text), END]
-    return Generation(
+    plain = Generation(
         text=text,
         output_ids=ids,
         output_logprobs=[-0.5] * len(ids),
         spans=[(0, "base")],
-        **{"finish_reason": "stop", "usage": {"completion_tokens": len(ids)}, **fields},
+        finish_reason="stop",
+        usage={"completion_tokens": len(ids)},
     )
+    return replace(plain, **fields)
 
 
 def say(somebody: Somebody, *messages: Said, reply: str = "ok", **fields: Any) -> Turn:

@@ -1,0 +1,87 @@
+"""Sessions that never say that they are over, and turns whose gateway died."""
+
+import datetime as dt
+
+import pytest
+from django.utils import timezone
+
+from apps.conversations.models import Session, Turn, TurnKind
+from apps.conversations.services import close_idle_sessions, fail_lost_turns
+from kernel.tenancy import system_scope, tenant_scope
+from tests.apps.conversations.talk import JUDGE, admit, assistant, outbox, say, sessions, turn, user
+from tests.tenants import Somebody, add_somebody
+
+pytestmark = pytest.mark.django_db
+
+
+def rest(somebody: Somebody, seconds: float) -> None:
+    """Make all of the tenant's sessions look as if nothing had happened for a while."""
+    with tenant_scope(somebody.tenant.id):
+        Session.objects.update(last_turn_at=timezone.now() - dt.timedelta(seconds=seconds))
+
+
+def close() -> int:
+    with system_scope("tests"):
+        return close_idle_sessions(idle_s=900)
+
+
+def test_the_last_turn_of_an_idle_session_is_judged_once(somebody: Somebody) -> None:
+    say(somebody, user("hi"), reply="Hello")
+    last = say(somebody, user("hi"), assistant("Hello"), user("bye"), reply="Bye")
+    other = add_somebody("other")
+    theirs = say(other, user("hi"))
+    asked_before = outbox(JUDGE)
+    rest(somebody, 901)
+    rest(other, 901)
+
+    assert close() == 2
+    assert close() == 0
+    assert sorted(outbox(JUDGE)) == sorted([*asked_before, str(last.id), str(theirs.id)])
+    assert sessions(somebody)[0].idle_at is not None
+
+
+def test_a_session_that_goes_on_is_open_again(somebody: Somebody) -> None:
+    first = say(somebody, user("hi"), reply="Hello")
+    rest(somebody, 901)
+    close()
+
+    say(somebody, user("hi"), assistant("Hello"), user("back"))
+
+    assert sessions(somebody)[0].idle_at is None
+    assert turn(somebody, first).next_state == [{"role": "user", "content": "back"}]
+
+
+def test_a_fresh_or_busy_session_is_left_alone(somebody: Somebody) -> None:
+    say(somebody, user("hi"))
+    rest(somebody, 899)
+    assert close() == 0
+    admit(somebody, user("new"), session=str(sessions(somebody)[0].id))
+    rest(somebody, 5000)
+    assert close() == 0
+    assert outbox(JUDGE) == []
+
+
+def test_what_is_never_judged_is_not_when_idle(somebody: Somebody) -> None:
+    say(somebody, user("side"), side=True)
+    say(somebody, user("try"), kind=TurnKind.EVALUATION)
+    rest(somebody, 901)
+
+    assert close() == 2
+    assert outbox(JUDGE) == []
+
+
+def test_a_turn_that_nobody_holds_any_more_fails(somebody: Somebody) -> None:
+    lost, running = admit(somebody, user("a"), idempotency_key="k1"), admit(somebody, user("b"))
+    done = say(somebody, user("c"))
+    with tenant_scope(somebody.tenant.id):
+        Turn.objects.filter(id__in=[lost.turn_id, done.id]).update(
+            created_at=timezone.now() - dt.timedelta(seconds=400)
+        )
+
+    with system_scope("tests"):
+        assert fail_lost_turns(older_than_s=360) == 1
+
+    stored = turn(somebody, lost)
+    assert (stored.state, stored.error, stored.idempotency_key) == ("failed", "the gateway stopped", None)
+    assert turn(somebody, running).state == "pending"
+    assert turn(somebody, done).state == "complete"
