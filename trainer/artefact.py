@@ -22,7 +22,8 @@ from trainer.lora.layout import Tensors
 
 WEIGHTS = "adapter_model.safetensors"
 CONFIG = "adapter_config.json"
-OPTIMIZER = "optimizer.safetensors"
+OPTIMIZER = "optimizer.state"
+"""In the safetensors format, but not by name: SGLang reads every *.safetensors of a directory as adapter weights."""
 MANIFEST = "manifest.json"
 TEMPORARY = ".tmp-"
 """A directory being written is `.<final name>.tmp-<process id>`: whoever collects garbage knows it by this."""

@@ -27,6 +27,8 @@ _KEY = re.compile(r"base_model\.model\.model\.layers\.(\d+)\.(self_attn|mlp)\.(\
 _WIDTH = {"F32": 4, "F16": 2, "BF16": 2}  # bytes
 _BF16_EXPONENT = 0x7F80
 _MAX_HEADER = 64 * 1024 * 1024
+# SGLang reads every such file of the directory, and a name that it does not know ends the server
+_WEIGHT_FILES = ("*.safetensors", "*.bin", "*.pt")
 
 
 class PreflightRefused(AttuneError):
@@ -74,6 +76,9 @@ def preflight(directory: Path, *, sha256: str, base: Path | None = None) -> Chec
     config = _object(directory / CONFIG)
     rank, alpha = _configuration(config)
     shapes = expected_shapes(base or Path(settings.MODEL_PATH))
+    strangers = sorted({path.name for pattern in _WEIGHT_FILES for path in directory.glob(pattern)} - {WEIGHTS})
+    if strangers:
+        raise PreflightRefused(f"{strangers[0]} would be read as weights of the adapter")
     tensors = read_safetensors(directory / WEIGHTS)
     layers = _bindings(tensors, shapes, rank)
     for name, tensor in tensors.items():

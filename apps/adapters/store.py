@@ -1,7 +1,7 @@
 """The adapter store: where a version's files lie, what they hash to, and what may be thrown away.
 
 <ADAPTER_STORE>/<tenant id>/<policy id>/<number>-<run id, last 8 hex>/
-    adapter_config.json  adapter_model.safetensors  optimizer.safetensors  manifest.json
+    adapter_config.json  adapter_model.safetensors  optimizer.state  manifest.json
 """
 
 import hashlib

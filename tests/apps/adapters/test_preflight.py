@@ -195,3 +195,21 @@ def test_the_safetensors_library_agrees_with_the_reader(tmp_path: Path, base: Pa
     assert {name: tensor.shape for name, tensor in found.items()} == {n: a.shape for n, a in arrays.items()}
     for name, tensor in found.items():
         np.testing.assert_array_equal(tensor.data.view(np.float32).reshape(tensor.shape), arrays[name])
+
+
+@pytest.mark.parametrize("name", ["optimizer.safetensors", "training.bin", "more.pt"])
+def test_a_file_that_the_engine_would_read_as_weights_is_refused(
+    tmp_path: Path, base: Path, name: str
+) -> None:
+    sha256 = write_adapter(tmp_path / "a", base)
+    (tmp_path / "a" / name).write_bytes(b"anything")
+
+    with pytest.raises(PreflightRefused, match=f"{name} would be read as weights"):
+        preflight(tmp_path / "a", sha256=sha256)
+
+
+def test_the_optimiser_state_beside_the_weights_passes(tmp_path: Path, base: Path) -> None:
+    sha256 = write_adapter(tmp_path / "a", base)
+    (tmp_path / "a" / "optimizer.state").write_bytes(b"anything")
+
+    preflight(tmp_path / "a", sha256=sha256)

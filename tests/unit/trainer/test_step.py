@@ -53,7 +53,7 @@ def test_a_step_writes_a_whole_version_and_says_what_it_did(
     artefact = report.artefact
     assert artefact is not None
     assert sorted(path.name for path in directory.iterdir()) == [
-        "adapter_config.json", "adapter_model.safetensors", "manifest.json", "optimizer.safetensors",
+        "adapter_config.json", "adapter_model.safetensors", "manifest.json", "optimizer.state",
     ]  # fmt: skip
     assert artefact.files == {
         name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in artefact.files
