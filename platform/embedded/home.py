@@ -71,6 +71,11 @@ class Home:
         """The variables that the running processes were started with, for commands started by hand."""
         return self.path / "environment.json"
 
+    @property
+    def processes(self) -> Path:
+        """The process number of each service that runs now."""
+        return self.run / "processes.json"
+
     def log(self, name: str) -> Path:
         """The log file of one process."""
         return self.path / "log" / f"{name}.log"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from embedded import logs, processes
 from embedded.errors import CannotStart
+from embedded.home import write_private
 from embedded.progress import Progress
 from embedded.service import Service, State, Unit
 
@@ -20,8 +23,13 @@ LAST_ONES_S = 4.0  # what the databases have for stopping, after all others
 class Supervisor:
     """Runs a set of services until it is asked to stop."""
 
-    def __init__(self, services: Sequence[Service], progress: Progress) -> None:
+    def __init__(
+        self, services: Sequence[Service], progress: Progress, *, record: Path | None = None
+    ) -> None:
+        """`record`: a file that says, as JSON, which process number each service has."""
         self._units = {service.name: Unit(service) for service in services}
+        self._record = record
+        self._recorded: dict[str, int] = {}
         self._progress = progress
         self._stopping = False
         self._bound_logs_at = 0.0
@@ -48,14 +56,6 @@ class Supervisor:
     def all_ready(self) -> bool:
         """Return whether every service is ready or done."""
         return all(unit.state in {State.READY, State.DONE} for unit in self._units.values())
-
-    def are_ready(self, *names: str) -> bool:
-        """Return whether these services are ready or done."""
-        return all(self._units[name].state in {State.READY, State.DONE} for name in names)
-
-    def add(self, service: Service) -> None:
-        """Supervise one more service."""
-        self._units[service.name] = Unit(service)
 
     def pid(self, name: str) -> int | None:
         """Return the process number of a service that runs."""
@@ -98,6 +98,7 @@ class Supervisor:
             if self._stopping:
                 return
             self._look_after(unit)
+        self._note_processes()
         now = time.monotonic()
         if now >= self._orphans_at:
             self._orphans_at = now + LOOK_FOR_ORPHANS_EVERY_S
@@ -123,6 +124,12 @@ class Supervisor:
             self._progress.say(
                 unit.name, f"ready after {unit.seconds():.1f} s {unit.service.said_when_ready}".rstrip()
             )
+
+    def _note_processes(self) -> None:
+        running = {name: unit.process.pid for name, unit in self._units.items() if unit.process is not None}
+        if self._record is not None and running != self._recorded:
+            self._recorded = running
+            write_private(self._record, json.dumps(running, indent=2) + "\n")
 
     def _may_start(self, unit: Unit) -> bool:
         return all(self._units[name].satisfied for name in unit.service.after)

@@ -90,7 +90,7 @@ def supervise(home: Home, progress: Progress) -> int:
     """Start everything, say when it is ready, and look after it until a stop is asked for."""
     processes.adopt_orphans()
     chosen = plan.make(home)
-    supervisor = Supervisor(chosen.services, progress)
+    supervisor = Supervisor(chosen.services, progress, record=home.processes)
     _on_stop_signals(lambda number, frame: supervisor.ask_to_stop())
     code = 0
     try:
