@@ -13,7 +13,7 @@ from apps.evaluation.demo.slots import Slots
 from apps.evaluation.demo.talk import MAX_TOKENS, MEASURING, Answer, judge_reply
 
 TEMPERATURE = 0.7
-_TRIES = 20
+_TRIES = 100  # with the pause: longer than an engine that was killed takes to come back
 _PAUSE_S = 3.0
 
 

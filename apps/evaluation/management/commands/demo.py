@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -42,6 +43,9 @@ class Command(BaseCommand):
         if not 1 <= options["minutes"] <= 24 * 60:
             raise CommandError("--minutes lies between 1 and 1440")
         console = Console(stderr=options["json"])
+        logging.getLogger("httpx").setLevel(
+            logging.WARNING
+        )  # a line for every request would bury the progress
         if handed := os.environ.get(_INSIDE):
             status = _inside(Stack.from_json(handed), options, console)
         else:
@@ -82,6 +86,8 @@ def _inside(stack: Stack, options: dict[str, Any], console: Console) -> int:
         )
     except AttuneError as error:
         raise CommandError(error.message) from error
+    except ExceptionGroup as group:
+        raise CommandError(f"the demo broke off: {_first(group)}") from group
     home: Path = settings.ATTUNE_HOME
     (home / "demo-report.json").write_text(json.dumps(report, indent=2, ensure_ascii=False), encoding="utf-8")
     draw(report, home / "demo-report.png")
@@ -93,6 +99,13 @@ def _inside(stack: Stack, options: dict[str, Any], console: Console) -> int:
             f"{home / 'demo-report.json'}\n{home / 'demo-report.png'}", markup=False, soft_wrap=True
         )
     return 0 if all(report["bar"].values()) else 1
+
+
+def _first(error: Exception) -> Exception:
+    """Return the innermost first error of a group."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _arguments(options: dict[str, Any]) -> list[str]:
