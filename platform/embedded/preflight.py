@@ -18,11 +18,24 @@ MEMORY = 3 * 1024**3  # bytes: engine, trainer and the Python processes with the
 
 
 def check_machine() -> None:
-    """Refuse a machine that the pinned packages do not run on. (The Makefile has checked Python and the compiler.)"""
+    """Refuse a machine that the pinned packages do not run on. (Python's version was checked when .venv was made.)"""
     library, version = platform.libc_ver()
     if library == "glibc" and tuple(int(part) for part in version.split(".")[:2]) < OLDEST_GLIBC:
         raise CannotStart(
             f"glibc {version} is too old for SGLang's wheel: use a system with 2.34 or newer (Debian 12)"
+        )
+
+
+def check_programs(*, gpu: bool) -> None:
+    """Refuse where a program is missing that the engine calls."""
+    if not gpu and shutil.which("lscpu") is None:
+        raise CannotStart(
+            "lscpu is missing, which SGLang asks for the processor: install util-linux, or set ENGINE_URLS"
+        )
+    if gpu and not (shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")):
+        raise CannotStart(
+            "a C compiler is missing, which Triton calls for its GPU kernels: install gcc (Debian: apt-get install "
+            "gcc libc6-dev), or set ENGINE_URLS"
         )
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from embedded import first_run, model, plan, preflight, processes
-from embedded.engine import answers
+from embedded.engine import answers, has_nvidia_gpu
 from embedded.errors import CannotStart
 from embedded.home import REPOSITORY, Home
 from embedded.progress import Progress
@@ -153,6 +153,8 @@ def main() -> int:
         if given.supervise:
             return supervise(home, progress)
         preflight.check_machine()
+        if "ENGINE_URLS" not in os.environ:
+            preflight.check_programs(gpu=has_nvidia_gpu())
         home.prepare()
         lock = home.hold()
         preflight.check_room(home.path, models_there=model.is_converted(home) or "MODEL_PATH" in os.environ)

@@ -77,6 +77,19 @@ def test_a_full_disk_is_refused_before_anything_is_written(
         preflight.check_room(tmp_path, models_there=True)
 
 
+@pytest.mark.parametrize(
+    ("gpu", "said"),
+    [(True, "a C compiler is missing, .*install gcc"), (False, "lscpu is missing, .*install util-linux")],
+)
+def test_a_missing_program_is_named_with_its_package(
+    gpu: bool, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preflight.check_programs(gpu=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CannotStart, match=said):
+        preflight.check_programs(gpu=gpu)
+
+
 @pytest.mark.parametrize("value", ["0", "65536", "many"])
 def test_a_port_that_is_none_is_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTUNE_WEB_PORT", value)
