@@ -39,4 +39,12 @@ def enqueue(
         dedupe_key=dedupe_key,
         available_at=timezone.now() + dt.timedelta(seconds=delay_s),
     )
-    OutboxMessage.objects.bulk_create([message], ignore_conflicts=dedupe_key is not None)
+    if dedupe_key is None:
+        message.save(force_insert=True)
+        return
+    # the row that stands for this work is held until the caller commits: were it sent before, its receiver
+    # could look too early and the work be forgotten. One that was sent meanwhile does not count.
+    unsent = OutboxMessage.objects.select_for_update().filter(dedupe_key=dedupe_key, sent_at__isnull=True)
+    OutboxMessage.objects.bulk_create([message], ignore_conflicts=True)
+    if not unsent.values_list("pk"):
+        OutboxMessage.objects.bulk_create([message], ignore_conflicts=True)

@@ -168,3 +168,17 @@ def test_old_sent_messages_are_pruned_and_unsent_ones_kept() -> None:
     prune_outbox()
     with system_scope("tests"):
         assert sorted(row.kwargs["n"] for row in OutboxMessage.objects.all()) == [2, 3]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_message_that_stands_for_uncommitted_work_is_not_sent_before_its_commit() -> None:
+    announce(1, dedupe_key="same")
+    broker = Broker()
+    with system_scope("tests"), transaction.atomic():
+        outbox.enqueue(task="t", queue="ops", tenant_id=None, kwargs={"n": 2}, dedupe_key="same")
+        sent = threading.Thread(target=lambda: (relay_once(broker), connection.close()))
+        sent.start()
+        sent.join(10)
+        assert broker.taken == []
+    assert relay_once(broker) == 1
+    assert broker.taken == ["ops:t:1"]

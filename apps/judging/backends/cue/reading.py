@@ -92,8 +92,15 @@ class Clause:
         return words(self.plain)
 
 
+MOST_CHARACTERS = 4_000  # of what was said; of more, the beginning and the end are read
+MOST_CLAUSES = 24  # of a sentence
+LONGEST_WISH = 300  # characters of a sentence; who writes longer ones gives no instruction
+
+
 def sentences(text: str) -> list[str]:
     """Return the sentences that speak to the assistant, as written; what addresses a judge is left out."""
+    if len(text) > MOST_CHARACTERS:
+        text = f"{text[: MOST_CHARACTERS * 3 // 4]}\n{text[-MOST_CHARACTERS // 4 :]}"
     text = _FENCED.sub(" ", text)
     found = [part.strip() for part in _SENTENCE.findall(text)]
     return [part for part in found if part.strip(" .!?;…") and not _ADDRESSES_THE_JUDGE.search(part)]
@@ -112,4 +119,4 @@ def clauses(text: str) -> list[Clause]:
             introduces = text[position + len(part) :].lstrip().startswith(":")
             found.append(Clause(text=part, contrasted=position < last_turn, asks=asks, introduces=introduces))
         position += len(part)
-    return found
+    return found[:MOST_CLAUSES]

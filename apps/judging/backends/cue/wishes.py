@@ -8,7 +8,16 @@ import re
 from collections.abc import Callable, Sequence
 
 from apps.judging.backends.cue import lexicon as lex
-from apps.judging.backends.cue.reading import Clause, clauses, plain, sentences, stem, topic, words
+from apps.judging.backends.cue.reading import (
+    LONGEST_WISH,
+    Clause,
+    clauses,
+    plain,
+    sentences,
+    stem,
+    topic,
+    words,
+)
 from apps.judging.backends.cue.weighing import MUCH, is_new_task, speaks_of_form
 from apps.judging.judge import MIN_HINT_CHARACTERS
 
@@ -141,6 +150,8 @@ def wishes(said: str, *, asked: str) -> list[str]:
     """Return the hint that a complaint holds (one text of up to three instructions, the clearest first), or nothing."""
     found: list[tuple[int, str]] = []
     for sentence in sentences(said):
+        if len(sentence) > LONGEST_WISH:
+            continue
         wish = _of_sentence(sentence, known=topic(asked))
         if wish is not None and wish[1] not in [text for _, text in found]:
             found.append(wish)
