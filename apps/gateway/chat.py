@@ -72,8 +72,9 @@ async def _admitted(process: Process, request: HttpRequest) -> Admission:
 async def _whole(work: Work, admission: Admission, admitted: Admitted) -> HttpResponse:
     try:
         async with aclosing(work.chunks(stream=False)) as chunks:
-            async for _ in chunks:
-                pass
+            async for chunk in chunks:
+                work.visible(chunk)
+        work.finish()
         await work.complete()
     except asyncio.CancelledError:
         work.abandon()
@@ -82,8 +83,8 @@ async def _whole(work: Work, admission: Admission, admitted: Admitted) -> HttpRe
         raise await work.fail(error) from error
     written = work.generation
     body = _shape(admission, admitted).whole(
-        message=written.reply() | {"content": written.text},
-        finish_reason=written.finish_reason,
+        message=written.reply(),
+        finish_reason=work.finish_reason,
         usage=written.usage,
         logprobs=_logprobs(admission, written.output_ids, written.output_logprobs),
     )
@@ -117,7 +118,8 @@ async def _events(
 ) -> AsyncGenerator[bytes, None]:
     def rendered(chunk: Chunk) -> bytes:
         logprobs = _logprobs(admission, chunk.output_ids, chunk.output_logprobs)
-        return shape.content(chunk.text, logprobs) if chunk.text or logprobs else b""
+        text = work.visible(chunk)
+        return shape.content(text, logprobs) if text or logprobs else b""
 
     try:
         async with aclosing(chunks):
@@ -125,6 +127,8 @@ async def _events(
             async for chunk in chunks:
                 if piece := rendered(chunk):
                     yield piece
+        if rest := work.finish():
+            yield shape.content(rest, None)
         await work.complete()
     except (asyncio.CancelledError, GeneratorExit):
         work.abandon()
@@ -132,7 +136,8 @@ async def _events(
     except Exception as error:
         yield frame(error_object(await work.fail(error)))
         return
-    yield shape.closing(work.generation.finish_reason, work.generation.usage)
+    calls = work.generation.tool_calls
+    yield (shape.calls(calls) if calls else b"") + shape.closing(work.finish_reason, work.generation.usage)
 
 
 class EventStream:
@@ -185,16 +190,16 @@ def _replay(admission: Admission, turn: Turn) -> HttpResponseBase:
         logprobs=ask.logprobs,
     )
     logprobs = _logprobs(admission, turn.output_ids, turn.output_logprobs)
+    calls = reply.get("tool_calls")
+    finish_reason = "tool_calls" if calls else turn.finish_reason
     if ask.stream:
         body = shape.opening()
         if reply.get("content"):
             body += shape.content(reply["content"], logprobs)
-        body += shape.closing(turn.finish_reason, turn.usage)
+        body += (shape.calls(calls) if calls else b"") + shape.closing(finish_reason, turn.usage)
         response = HttpResponse(body, content_type="text/event-stream")
     else:
-        body = shape.whole(
-            message=reply, finish_reason=turn.finish_reason, usage=turn.usage, logprobs=logprobs
-        )
+        body = shape.whole(message=reply, finish_reason=finish_reason, usage=turn.usage, logprobs=logprobs)
         response = HttpResponse(body, content_type="application/json")
     response["X-Idempotent-Replay"] = "true"
     return _with_headers(response, admission, admission.outcome)

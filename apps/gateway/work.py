@@ -15,6 +15,7 @@ from apps.engines.replies import Chunk, EngineBroken
 from apps.gateway.admission import Admission
 from apps.gateway.errors import Internal
 from apps.gateway.process import Process
+from apps.gateway.tool_calls import CALL_BEGINS, ToolCallReader
 from kernel.errors import AttuneError
 
 logger = logging.getLogger(__name__)
@@ -29,6 +30,7 @@ class Work:
     def __init__(self, *, process: Process, admission: Admission, admitted: Admitted, started: float) -> None:
         self.generation = Generation(spans=[(0, admission.target.served_name)])
         self.settled = False
+        self._reader = ToolCallReader() if admission.ask.tools else None
         self._process = process
         self._admission = admission
         self._admitted = admitted
@@ -53,6 +55,26 @@ class Work:
                 if chunk.finish_reason == "abort":
                     raise EngineBroken("the engine aborted the request")
                 yield chunk
+
+    def visible(self, chunk: Chunk) -> str:
+        """Return the text of a chunk that a client may have now: a tool call is given out when it is whole."""
+        return chunk.text if self._reader is None else self._reader.push(chunk.text)
+
+    def finish(self) -> str:
+        """Take the tool calls out of the whole text; returns the text that `visible` held back."""
+        if self._reader is None:
+            return ""
+        rest, calls = self._reader.finish()
+        if calls:
+            written = self.generation
+            written.text = written.text[: written.text.index(CALL_BEGINS)].rstrip() + rest
+            written.tool_calls = calls
+        return rest
+
+    @property
+    def finish_reason(self) -> str:
+        """Why the reply ended, in OpenAI's words."""
+        return "tool_calls" if self.generation.tool_calls else self.generation.finish_reason
 
     async def complete(self) -> None:
         """Commit the whole reply; returns when it is durable."""
