@@ -163,7 +163,7 @@ def test_the_child_does_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> N
     fake.orders(mode="hang")
     program = (
         "import os, subprocess, sys, time\n"
-        f"child = subprocess.Popen([sys.executable, '-m', 'workers.leash', str(os.getpid()), '--', sys.executable, '-c', "
+        "child = subprocess.Popen([sys.executable, '-m', 'workers.leash', str(os.getpid()), '--', sys.executable, '-c', "
         "'import time; time.sleep(600)'])\n"
         "print(child.pid, flush=True)\n"
         "time.sleep(600)\n"
