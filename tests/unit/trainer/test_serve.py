@@ -34,7 +34,7 @@ def talk(command: list[str], lines: list[object]) -> tuple[list[dict[str, Any]],
         text=True,
         env=ENVIRONMENT,
         cwd=ROOT,
-        timeout=120,
+        timeout=400,
         check=False,
     )
     return [json.loads(line) for line in child.stdout.splitlines()], child.returncode
