@@ -61,9 +61,29 @@ def short(value: object) -> SafeString:
 
 
 def as_json(value: Any) -> SafeString:
-    """Return a JSON value, indented and cut."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True, default=str)
+    """Return a JSON value, indented and cut, numbers to six digits."""
+    text = json.dumps(_rounded(value), indent=2, ensure_ascii=False, sort_keys=True, default=str)
     return format_html('<pre class="at-json">{}</pre>', cut(text))
+
+
+def in_brief(value: object) -> str:
+    """Return the numbers and words of a JSON object in one line, numbers to four digits; what is nested is left out."""
+    if not isinstance(value, dict):
+        return ""
+    flat = {
+        name: item for name, item in value.items() if not isinstance(item, dict | list) and name != "reason"
+    }
+    return ", ".join(
+        f"{name} {item:.4g}" if isinstance(item, float) else f"{name} {item}" for name, item in flat.items()
+    )
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {name: _rounded(item) for name, item in value.items()}
+    return [_rounded(item) for item in value] if isinstance(value, list) else value
 
 
 def link(row: models.Model | None, text: str = "") -> SafeString | str:
@@ -81,6 +101,11 @@ def listing(model: type[models.Model], text: str, **filters: object) -> SafeStri
     query = "&".join(f"{name}={value}" for name, value in filters.items())
     address = reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist")
     return format_html('<a class="at-link" href="{}?{}">{}</a>', address, query, text)
+
+
+def seconds(milliseconds: float | None) -> str:
+    """Return a time in seconds, to hundredths."""
+    return "-" if milliseconds is None else f"{milliseconds / 1000:.2f} s"
 
 
 def joined(parts: Iterable[object]) -> SafeString:

@@ -221,7 +221,7 @@ class TurnAdmin(ConsoleAdmin):
     @admin.display(ordering="latency_ms")
     def latency(self, turn: Turn) -> str:
         """Return seconds to the last byte."""
-        return "-" if turn.latency_ms is None else f"{turn.latency_ms / 1000:.2f} s"
+        return show.seconds(turn.latency_ms)
 
     @admin.display(ordering="sample__reward")
     def reward(self, turn: Turn) -> SafeString:

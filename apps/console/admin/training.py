@@ -106,7 +106,7 @@ class RunAdmin(ConsoleAdmin):
         "policy",
         "state_chip",
         "how_far",
-        "trigger",
+        "asked_by",
         "samples",
         "version_number",
         "reason",
@@ -183,7 +183,15 @@ class RunAdmin(ConsoleAdmin):
     @admin.display(description="progress")
     def how_far(self, run: TrainingRun) -> str:
         """Return the trainer's last words."""
-        return ", ".join(f"{name} {value}" for name, value in run.progress.items()) or "-"
+        told = run.progress
+        if not told:
+            return "-"
+        return f"{told.get('phase', '?')} {told.get('done', 0)} of {told.get('total', 0)}, {told.get('seconds', 0.0):.0f} s"
+
+    @admin.display(description="trigger", ordering="trigger")
+    def asked_by(self, run: TrainingRun) -> str:
+        """Return the kind of trigger; the run's page says who."""
+        return run.trigger.partition(":")[0]
 
     @admin.display(ordering="n")
     def samples(self, run: Any) -> int:

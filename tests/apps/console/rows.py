@@ -94,7 +94,7 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
             parent=older,
             version=version,
             metrics={"loss": 0.5},
-            progress={"step": 1},
+            progress={"phase": "write", "done": 4, "total": 4, "seconds": 8.5},
             started_at=timezone.now() - dt.timedelta(seconds=25),
             finished_at=timezone.now(),
         )

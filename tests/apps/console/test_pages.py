@@ -220,7 +220,7 @@ def test_the_first_page_counts_what_is_there(acme: Rows, console: Client) -> Non
         page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", console.get(HOME).content.decode()))
     for words in (
         "Serving, last hour 2",
-        "last byte, mean 900 ms",
+        "last byte, mean 0.90 s",
         "settled, last hour 2",
         "1 of 1",
         "messages due 1",
