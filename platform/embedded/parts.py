@@ -153,6 +153,7 @@ def engine(home: Home, secrets: Mapping[str, str], served: Part) -> Part:
         api_key=keys["ENGINE_API_KEY"],
         admin_key=keys["ENGINE_ADMIN_KEY"],
         device="cuda" if gpu else "cpu",
+        dtype=os.environ.get("ENGINE_DTYPE") or "bfloat16",
         max_rank=int(os.environ.get("LORA_RANK") or 16),
         batch_slots=BATCH_SLOTS[gpu],
         loaded_slots=LOADED_SLOTS[gpu],
