@@ -31,6 +31,7 @@ class Admission:
     outcome: Admitted | Repeated
     engine: str = ""
     sampling: Mapping[str, Any] = field(default_factory=dict)
+    is_retry: bool = False
 
 
 def read_name(headers: Mapping[str, str], name: str, *, longest: int) -> str | None:
@@ -75,7 +76,7 @@ def admit(*, headers: Mapping[str, str], body: bytes) -> Admission:
         )
         repeated = find_repeated_turn(caller=caller, request=request)
         if repeated is not None:
-            return _replayed(caller, ask, target, repeated)
+            return _replayed(caller, ask, target, request, repeated)
         engine = engine_for(target.version)
         outcome = admit_turn(
             caller=caller,
@@ -85,14 +86,16 @@ def admit(*, headers: Mapping[str, str], body: bytes) -> Admission:
             engine_id=Engine.objects.filter(url=engine).values_list("id", flat=True).first(),
         )
     if isinstance(outcome, Repeated):
-        return _replayed(caller, ask, target, outcome)
+        return _replayed(caller, ask, target, request, outcome)
     return Admission(caller, ask, target, outcome, engine, sampling)
 
 
-def _replayed(caller: Caller, ask: ChatRequest, target: Target, repeated: Repeated) -> Admission:
+def _replayed(
+    caller: Caller, ask: ChatRequest, target: Target, request: TurnRequest, repeated: Repeated
+) -> Admission:
     """Return the admission of a repetition: it speaks of the version that answered then."""
     then = Target(target.policy, repeated.turn.version, target.kind)
-    return Admission(caller, ask, then, repeated)
+    return Admission(caller, ask, then, repeated, is_retry=request.is_retry)
 
 
 def _session(headers: Mapping[str, str], ask: ChatRequest) -> str | None:

@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 
 from apps.conversations.models import Turn, TurnState
-from apps.conversations.services import Admitted, Repeated
+from apps.conversations.services import Admitted, Generation, Repeated, fail_turn
 from apps.engines.replies import Chunk
 from apps.gateway.admission import Admission, admit
 from apps.gateway.asgi import process_of
@@ -25,6 +25,7 @@ from kernel.errors import Conflict
 R = TypeVar("R", bound=HttpResponseBase)
 
 _WAIT_FOR_TWIN_S = 20.0
+_TAKE_OVER_AFTER_S = 5.0
 _LOOK_EVERY_S = 0.25
 
 
@@ -50,23 +51,41 @@ async def completions(request: HttpRequest) -> HttpResponseBase:
 
 
 async def _admitted(process: Process, request: HttpRequest) -> Admission:
-    """Return the admission; the repetition of a request that still runs waits for that one to end."""
-    give_up = time.monotonic() + _WAIT_FOR_TWIN_S
+    """Return the admission; the repetition of a request that still runs waits for that one to end.
+
+    A client that sends a request again has given the first try up. Where that neither ends nor is noticed
+    to be without a client (its gateway may have died), the repetition takes over.
+    """
+    started = time.monotonic()
     while True:
-        admitting = asyncio.ensure_future(process.database(admit, headers=request.headers, body=request.body))
-        try:
-            admission = await asyncio.shield(admitting)
-        except asyncio.CancelledError:
-            process.later(abort_when_admitted(process, admitting))
-            raise
+        admission = await _try_to_admit(process, request)
         outcome = admission.outcome
         if isinstance(outcome, Admitted) or outcome.turn.state == TurnState.COMPLETE:
             return admission
-        if time.monotonic() > give_up:
+        waited = time.monotonic() - started
+        if admission.is_retry and waited > _TAKE_OVER_AFTER_S:
+            await process.database(
+                fail_turn,
+                tenant_id=outcome.turn.tenant_id,
+                turn_id=outcome.turn.id,
+                error="given up by its client, who sent it again",
+                generation=Generation(),
+            )
+        elif waited > _WAIT_FOR_TWIN_S:
             raise Conflict(
                 "The same request is still being answered.", code="request_in_progress", retry_after_s=1.0
             )
-        await asyncio.sleep(_LOOK_EVERY_S)
+        else:
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+
+async def _try_to_admit(process: Process, request: HttpRequest) -> Admission:
+    admitting = asyncio.ensure_future(process.database(admit, headers=request.headers, body=request.body))
+    try:
+        return await asyncio.shield(admitting)
+    except asyncio.CancelledError:
+        process.later(abort_when_admitted(process, admitting))
+        raise
 
 
 async def _whole(work: Work, admission: Admission, admitted: Admitted) -> HttpResponse:

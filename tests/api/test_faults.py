@@ -218,6 +218,32 @@ def test_a_retry_of_a_running_request_waits_for_its_reply(
     assert len(engine.requests) == 1
 
 
+def test_a_retry_takes_over_from_a_gateway_that_died(
+    start_gateway: Callable[..., GatewayProcess], chat: Chat, somebody: Somebody, engine: FakeEngine
+) -> None:
+    dying = start_gateway()
+    engine.hold = threading.Event()
+
+    def lost() -> None:
+        with pytest.raises(httpx.TransportError):
+            httpx.post(f"{dying.url}/v1/chat/completions", json=HI, headers=somebody.headers, trust_env=False)
+
+    first = threading.Thread(target=lost)
+    first.start()
+    engine.wait_for(lambda: len(engine.requests) == 1)
+    dying.kill()
+    first.join()
+    engine.hold = None
+    assert states(somebody) == ["pending"]
+
+    again = chat("hi", headers={"X-Stainless-Retry-Count": "1"})
+
+    assert again.status_code == 200
+    given_up, complete = somebody.turns()
+    assert (given_up.state, given_up.error) == ("failed", "given up by its client, who sent it again")
+    assert (complete.state, complete.session_id) == ("complete", given_up.session_id)
+
+
 def test_an_idempotency_key_with_another_body(chat: Chat, somebody: Somebody) -> None:
     chat("hi", headers={"Idempotency-Key": "k"})
 
