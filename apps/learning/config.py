@@ -47,8 +47,9 @@ class TrainingConfig:
     """How probability ratios enter the reward part."""
     aggregation: Literal["token", "sequence"] = "token"
     """Mean over tokens, or over replies of each reply's mean."""
-    opd_kind: Literal["sampled", "full_kl"] = "sampled"
-    """Distil on the sampled tokens or over the whole vocabulary."""
+    opd_kind: Literal["sampled", "full_kl"] = "full_kl"
+    """Distil on the sampled tokens or over the whole vocabulary: less noise, so fewer steps and replies that stay
+    on their topic."""
     opd_teacher: Literal["base", "policy"] = "base"
     """Who reads the hint: the frozen base or the policy itself."""
     opd_clip: Annotated[float, Limits(1e-3, 20)] = 1.0

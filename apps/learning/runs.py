@@ -93,34 +93,10 @@ def claim_run(*, run_id: uuid.UUID) -> Claim | None:
             .select_related("tenant", "live")
             .get(id=run.policy_id)
         )
-        release(run)
-        if not (policy.training_enabled and policy.tenant.training_enabled):
-            close(run, RunState.CANCELLED, "training is switched off")
+        batch = _batch(run, policy)
+        if batch is None:
             return None
-        try:
-            config = resolve(policy.config)
-        except InvalidInput as error:
-            close(run, RunState.FAILED, error.message)
-            return None
-        if run.attempts >= config.attempts:
-            give_up(run, config, run.reason or "every worker that took it went away")
-            return None
-        if schedule.awaits_publishing(policy):
-            if run.state == RunState.RUNNING:
-                requeue(run, "", delay_s=PUBLISH_WAIT_S)
-            else:
-                schedule.announce(run, delay_s=PUBLISH_WAIT_S)
-            return None
-        fresh = schedule.prune(policy, config)
-        samples = schedule.pick(policy, config, fresh)
-        if not samples or (run.trigger == "threshold" and len(samples) < config.batch_size):
-            few = (
-                f"{len(samples)} samples wait, a batch is {config.batch_size}"
-                if samples
-                else "no samples wait"
-            )
-            close(run, RunState.NO_OP, few)
-            return None
+        config, samples = batch
         run.state = RunState.RUNNING
         run.fence += 1
         run.attempts += 1
@@ -133,7 +109,6 @@ def claim_run(*, run_id: uuid.UUID) -> Claim | None:
         for sample in samples:
             sample.state = SampleState.CLAIMED
             sample.run = run
-            sample.staleness = fresh[sample.id]
         Sample.objects.bulk_update(samples, ["state", "run", "staleness"])
         baseline = RewardBaseline.objects.filter(policy=policy).first()
         newest = AdapterVersion.objects.filter(policy=policy).order_by("-number").first()
@@ -242,6 +217,35 @@ def refuse_samples(run: TrainingRun, config: TrainingConfig, reason: str) -> Non
             sample.state = SampleState.DROPPED
             sample.reason = f"quarantined after {sample.refusals} refused steps: {reason}"[:200]
         sample.save()
+
+
+def _batch(run: TrainingRun, policy: Policy) -> tuple[TrainingConfig, list[Sample]] | None:
+    """Return the configuration and samples (with their staleness) of a locked run; None where it ends or waits."""
+    try:
+        config = resolve(policy.config)
+    except InvalidInput as error:
+        close(run, RunState.FAILED, error.message)
+        release(run)
+        return None
+    if run.attempts >= config.attempts:
+        give_up(run, config, run.reason or "every worker that took it went away")
+        return None
+    release(run)
+    if not (policy.training_enabled and policy.tenant.training_enabled):
+        close(run, RunState.CANCELLED, "training is switched off")
+        return None
+    if schedule.awaits_publishing(policy):
+        requeue(run, run.reason, delay_s=PUBLISH_WAIT_S)
+        return None
+    fresh = schedule.prune(policy, config)
+    samples = schedule.pick(policy, config, fresh)
+    if not samples or (run.trigger == "threshold" and len(samples) < config.batch_size):
+        few = f"{len(samples)} samples wait, a batch is {config.batch_size}" if samples else "no samples wait"
+        close(run, RunState.NO_OP, few)
+        return None
+    for sample in samples:
+        sample.staleness = fresh[sample.id]
+    return config, samples
 
 
 def _claimable(run: TrainingRun, now: dt.datetime) -> bool:

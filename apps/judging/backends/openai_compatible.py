@@ -140,24 +140,36 @@ def prompt(view: TurnView) -> list[dict[str, str]]:
 
 def parse(text: str) -> tuple[int | None, str, str]:
     """Return (score, hint, why it abstains) of a judge's answer; only the exact object that was asked for counts."""
+    try:
+        score, hint = _checked(text)
+    except _NotAVote as error:
+        return None, "", str(error)
+    return score, hint, ""
+
+
+class _NotAVote(Exception):
+    """An answer that is not what was asked for; says how."""
+
+
+def _checked(text: str) -> tuple[int, str]:
     if not text.strip():
-        return None, "", "empty answer"
+        raise _NotAVote("empty answer")
     if len(text) > REPLY_CHARACTERS:
-        return None, "", "answer too long"
+        raise _NotAVote("answer too long")
     body = _THOUGHT.sub("", text).strip()
     fenced = _FENCE.match(body)
     try:
         answer = json.loads(fenced.group(1) if fenced else body)
-    except (ValueError, RecursionError):
-        return None, "", "answer is not JSON"
+    except (ValueError, RecursionError) as error:
+        raise _NotAVote("answer is not JSON") from error
     if not isinstance(answer, dict) or set(answer) - {"score", "hint"} or "score" not in answer:
-        return None, "", "answer is not the object asked for"
+        raise _NotAVote("answer is not the object asked for")
     score, hint = answer["score"], answer.get("hint")
     if isinstance(score, bool) or not isinstance(score, int) or score not in (-1, 0, 1):
-        return None, "", "score is not 1, 0 or -1"
+        raise _NotAVote("score is not 1, 0 or -1")
     if hint is not None and not isinstance(hint, str):
-        return None, "", "hint is not text"
-    return score, (hint or "").strip(), ""
+        raise _NotAVote("hint is not text")
+    return score, (hint or "").strip()
 
 
 def _hints(votes: tuple[CastVote, ...], hints: list[str]) -> tuple[FoundHint, ...]:

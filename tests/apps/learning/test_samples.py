@@ -91,11 +91,18 @@ def test_what_is_said_while_a_step_has_the_sample_is_looked_at_again(somebody: S
         ),
     ],
 )
-def test_a_turn_that_may_never_teach_says_why(somebody: Somebody, fields: dict[str, Any], reason: str) -> None:
+def test_a_turn_that_may_never_teach_says_why(
+    somebody: Somebody, fields: dict[str, Any], reason: str
+) -> None:
     turn = add_turn(somebody, **fields)
     settle(turn)
     sample = given(turn)
-    assert (sample.state, sample.reason, sample.reward, sample.hints) == (SampleState.INELIGIBLE, reason, None, [])
+    assert (sample.state, sample.reason, sample.reward, sample.hints) == (
+        SampleState.INELIGIBLE,
+        reason,
+        None,
+        [],
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,7 +111,10 @@ def test_a_turn_that_may_never_teach_says_why(somebody: Somebody, fields: dict[s
         ({"finish_reason": "length"}, "truncated"),
         ({"sampling": {"temperature": 0}}, "greedy"),
         ({"sampling": {"temperature": 0.7, "top_p": 0.9}}, "sampled with top_p"),
-        ({"sampling": {"temperature": 0.7, "top_k": 40, "presence_penalty": 1.0}}, "sampled with presence_penalty, top_k"),
+        (
+            {"sampling": {"temperature": 0.7, "top_k": 40, "presence_penalty": 1.0}},
+            "sampled with presence_penalty, top_k",
+        ),
     ],
 )
 def test_a_turn_that_cannot_enter_a_ratio_is_distilled_or_left_out(
@@ -119,7 +129,9 @@ def test_a_turn_that_cannot_enter_a_ratio_is_distilled_or_left_out(
     assert (left_out.state, left_out.reason) == (SampleState.INELIGIBLE, why)
 
 
-@pytest.mark.parametrize("sampling", [{"temperature": 0.7, "top_p": 1.0, "top_k": -1, "presence_penalty": 0}, {}])
+@pytest.mark.parametrize(
+    "sampling", [{"temperature": 0.7, "top_p": 1.0, "top_k": -1, "presence_penalty": 0}, {}]
+)
 def test_harmless_sampling_parameters_leave_the_reward(somebody: Somebody, sampling: dict[str, Any]) -> None:
     turn = add_turn(somebody, sampling=sampling)
     settle(turn)
@@ -166,7 +178,9 @@ def test_a_thumb_outranks_the_judge_and_a_correction_is_the_first_hint(somebody:
     turn = add_turn(somebody)
     settle(turn, reward=1, hints=())
     with tenant_scope(somebody.tenant.id):
-        Feedback.objects.create(turn=turn, user=somebody.user, score=-1, correction="Say it in French, please.")
+        Feedback.objects.create(
+            turn=turn, user=somebody.user, score=-1, correction="Say it in French, please."
+        )
     sample = given(turn)
     assert sample.reward == -1.0
     assert [hint["text"] for hint in sample.hints] == ["Say it in French, please."]
@@ -205,7 +219,9 @@ def test_the_sample_that_fills_a_batch_starts_the_run(somebody: Somebody) -> Non
         given(turn)
         assert len(runs_of(somebody)) == (1 if count >= 3 else 0)
     assert [(run.state, run.trigger) for run in runs_of(somebody)] == [("queued", "threshold")]
-    assert [message.kwargs["run_id"] for message in unsent("workers.training.train")] == [str(runs_of(somebody)[0].id)]
+    assert [message.kwargs["run_id"] for message in unsent("workers.training.train")] == [
+        str(runs_of(somebody)[0].id)
+    ]
     assert states_of(somebody) == {"ready": 7}
 
 

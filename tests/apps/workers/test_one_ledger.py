@@ -35,7 +35,7 @@ def test_no_sample_is_trained_on_twice(tmp_path: Path, seed: int) -> None:
     failures: list[BaseException] = []
 
     def loop(number: int) -> None:
-        chance = random.Random(seed * 10 + number)  # noqa: S311
+        chance = random.Random(seed * 10 + number)
         fake = Fake(tmp_path, f"trainer{number}")
         try:
             while not done.is_set():

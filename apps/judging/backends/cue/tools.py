@@ -29,15 +29,14 @@ def _failed(result: str) -> bool:
     except (ValueError, RecursionError):
         return bool(_TROUBLE.search(result[:20_000]))
     if isinstance(data, dict):
-        if any(data.get(key) for key in _ERROR_KEYS):
-            return True
-        if data.get("ok") is False or data.get("success") is False:
-            return True
-        if str(data.get("status", "")).casefold() in ("error", "failed", "failure"):
-            return True
         code = data.get("exit_code", data.get("returncode"))
-        if isinstance(code, int) and code != 0:
-            return True
         status = data.get("status_code", data.get("status"))
-        return isinstance(status, int) and status >= 400
+        return (
+            any(data.get(key) for key in _ERROR_KEYS)
+            or data.get("ok") is False
+            or data.get("success") is False
+            or str(status).casefold() in ("error", "failed", "failure")
+            or (isinstance(code, int) and code != 0)
+            or (isinstance(status, int) and status >= 400)
+        )
     return isinstance(data, str) and bool(_TROUBLE.search(data[:20_000]))

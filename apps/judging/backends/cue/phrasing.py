@@ -1,0 +1,81 @@
+"""Put a wish into words that can stand after a question, as close to the user's own as they can be."""
+
+from apps.judging.backends.cue import frames
+from apps.judging.backends.cue import lexicon as lex
+from apps.judging.backends.cue.reading import plain, words
+
+
+def answer_with(phrase: str) -> str:
+    """Return "Answer in/with …" of a noun phrase; a phrase that begins with a preposition keeps its own."""
+    phrase = strip(phrase)
+    found = words(plain(phrase))
+    if not found:
+        return ""
+    if found[0] in lex.VERBS - lex.FORMS and found[0] not in frames.ARTICLES | frames.PREPOSITIONS:
+        return imperative(phrase)
+    mine = frames.MY_ANSWERS.match(phrase)
+    before = "answer"
+    if found[0] in frames.PREPOSITIONS:
+        pass
+    elif len(found) <= 3 and found[-1] in lex.MANNERS and found[0] not in frames.ARTICLES:
+        before = "make the answer"
+    elif mine is not None:
+        before, phrase = "keep your answers", mine.group(1)
+    elif set(found) & {"answer", "answers", "reply", "response", "version", "explanation"}:
+        before = "give"
+    else:
+        before = f"answer {_preposition(found)}"
+    return sentence_of(f"{before} {lower_first(phrase)}")
+
+
+def _preposition(found: list[str]) -> str:
+    """Return "in" for what an answer can be in (sentences, languages), else "with"."""
+    ends = (i for i, word in enumerate(found) if i and word in {"that", "which", "of", "about", "not", "and"})
+    head = found[: next(ends, len(found))]
+    return "in" if set(head[:7]) & lex.UNITS else "with"
+
+
+def is_question(text: str) -> bool:
+    """Whether a text asks something of its own instead of asking for another answer."""
+    found = words(plain(text))
+    return bool(found) and found[0] in lex.QUESTION_WORDS
+
+
+def without_ing(text: str) -> str:
+    """Return "trim it" of "trimming it", where the verb is a known one."""
+    first, _, rest = text.partition(" ")
+    for verb in lex.VERBS:
+        if first.casefold() in (f"{verb}ing", f"{verb.removesuffix('e')}ing", f"{verb}{verb[-1]}ing"):
+            return f"{verb} {rest}"
+    return f"try {text}"
+
+
+def imperative(text: str) -> str:
+    text = frames.ITSELF.sub(r"\1 your answer", strip(text))
+    first, _, rest = text.partition(" ")
+    base = frames.BASE.get(first.casefold(), first)
+    return sentence_of(f"{base} {rest}".strip())
+
+
+def strip(text: str) -> str:
+    """Return text without what leads to it and what politely ends it."""
+    text = text.strip(" \t\n()[]*_,;:")
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        text = text[1:-1]
+    text = frames.LEAD.sub("", text)
+    before = None
+    while before != text:
+        before, text = text, frames.TAIL.sub("", text)
+    return text.strip()
+
+
+def lower_first(text: str) -> str:
+    first, _, rest = text.partition(" ")
+    if first.casefold() in lex.LANGUAGES or first == "I" or (len(first) > 1 and first.isupper()):
+        return text
+    return f"{first[:1].lower()}{first[1:]} {rest}".strip()
+
+
+def sentence_of(text: str) -> str:
+    text = " ".join(text.split())
+    return f"{text[:1].upper()}{text[1:].rstrip('.!?')}." if text else ""
