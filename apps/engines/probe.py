@@ -16,6 +16,11 @@ from apps.engines.client import EngineClient
 
 _LEAST_SHARE = 0.5
 _MOST_SHARE = 2.0
+_LEAST_SHARE_IN_NOISE = 0.15
+"""bf16 swallows a part of a change that is no larger than its own rounding: a first step of 0.083 nats on an
+engine 0.045 nats from its float32 trainer measured a share of 0.39 (0.62 in transformers, 1.00 in float32)."""
+_CLEAR = 4.0
+"""How many times engine and trainer's distance on the base a change must be to be held to `_LEAST_SHARE`."""
 _SHARP = 0.1
 """Standard error under which the share is believed."""
 
@@ -116,7 +121,7 @@ def judge(expected: Sequence[Expectation], measured: Measured, *, tolerance: flo
         reason = f"the engine serves another base: {base_distance:.4f} nats apart, at most {tolerance:.4f}"
     elif distance > tolerance:
         reason = f"engine and trainer are {distance:.4f} nats apart, at most {tolerance:.4f}"
-    elif sharp and share is not None and not _LEAST_SHARE <= share <= _MOST_SHARE:
+    elif sharp and share is not None and not _least(expected_change, base_distance) <= share <= _MOST_SHARE:
         reason = (
             f"the engine applies {share:.2f} of the adapter's change ({change:.4f} nats, "
             f"the trainer measured {expected_change:.4f})"
@@ -133,6 +138,10 @@ def judge(expected: Sequence[Expectation], measured: Measured, *, tolerance: flo
         share=share,
         share_error=error,
     )
+
+
+def _least(expected_change: float, base_distance: float) -> float:
+    return _LEAST_SHARE if expected_change >= _CLEAR * base_distance else _LEAST_SHARE_IN_NOISE
 
 
 def _mean_distance(left: Sequence[float], right: Sequence[float]) -> float:

@@ -49,6 +49,17 @@ def test_an_applied_adapter_passes_however_small(change: float, rounding: float)
         assert verdict.share == pytest.approx(1.0, abs=0.3)
 
 
+def test_a_small_change_may_lose_a_part_to_the_engines_rounding() -> None:
+    small, large = expectation(0.1), expectation(0.6)
+
+    attenuated = judge([small], engine(small, applied=0.39, rounding=0.04), tolerance=1.0)
+    too_weak = judge([large], engine(large, applied=0.39, rounding=0.04), tolerance=1.0)
+
+    assert attenuated.passed, attenuated.reason
+    assert not too_weak.passed
+    assert "of the adapter's change" in too_weak.reason
+
+
 @pytest.mark.parametrize("change", [0.01, 0.05, 0.3])
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_the_base_under_the_adapters_name_fails(change: float, noise: float) -> None:
