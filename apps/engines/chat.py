@@ -84,16 +84,16 @@ class ChatFormat:
         tools: Sequence[Mapping[str, Any]] | None = None,
         template_kwargs: Mapping[str, Any] | None = None,
     ) -> list[int]:
-        """Return the ids of the prompt as it would be had the last user message ended with `hint`."""
+        """Return the ids of the prompt as it would be had the last user message ended with `hint`, in a paragraph of its own."""
         asked = [index for index, message in enumerate(messages) if message.get("role") == "user"]
         if not asked:
             raise InvalidInput("there is no user message to put a hint into", field="messages")
         told = [dict(message) for message in messages]
         content = told[asked[-1]].get("content") or ""
         told[asked[-1]]["content"] = (
-            [*content, {"type": "text", "text": f" {hint}"}]
+            [*content, {"type": "text", "text": f"\n\n{hint}"}]
             if isinstance(content, list)
-            else f"{content} {hint}"
+            else f"{content}\n\n{hint}"
         )
         return self.render(told, tools, template_kwargs)
 

@@ -169,7 +169,12 @@ def test_a_hint_goes_to_the_end_of_the_last_user_message(chat: ChatFormat) -> No
     messages = [said("user", "one"), said("assistant", "1"), said("user", "two"), said("assistant", "2")]
 
     assert chat.hinted(messages, "Be short.") == chat.render(
-        [said("user", "one"), said("assistant", "1"), said("user", "two Be short."), said("assistant", "2")]
+        [
+            said("user", "one"),
+            said("assistant", "1"),
+            said("user", "two\n\nBe short."),
+            said("assistant", "2"),
+        ]
     )
     assert messages[2]["content"] == "two"
 
