@@ -20,6 +20,7 @@ from apps.engines.replies import (
     Chunk,
     EngineBroken,
     EngineRejected,
+    EngineSilent,
     EngineUnavailable,
     Reply,
     error_of,
@@ -41,16 +42,14 @@ class EngineInfo:
     boot_id: str
     model_path: str
     max_loaded_loras: int
-    max_loras_per_batch: int
     max_lora_rank: int
-    target_modules: frozenset[str]
 
 
 class EngineClient:
     """Talks to one engine. Connections are opened when first used and belong to the running event loop.
 
-    Raises EngineUnavailable (503), EngineBusy (429), EngineBroken (502), AdapterMissing (503) or
-    EngineRejected (400).
+    Raises EngineUnavailable (503; EngineSilent and AdapterMissing are kinds of it), EngineBroken (502),
+    EngineBusy (429) or EngineRejected (400).
     """
 
     def __init__(
@@ -175,10 +174,15 @@ class EngineClient:
         return {card["id"]: card["root"] for card in answer.get("data", []) if card.get("parent")}
 
     async def ready(self) -> bool:
-        """Return whether the engine takes requests; cheap, and False rather than an error."""
+        """Return whether the engine takes requests; cheap. False also where nobody listens.
+
+        Raises EngineSilent where it does not answer in time, which says neither.
+        """
         try:
-            async with self._answer("GET", "/ready", None, timeout_s=_CONNECT_S) as response:
+            async with self._answer("GET", "/ready", None, timeout_s=_ASK_S) as response:
                 return response.status == 200
+        except EngineSilent:
+            raise
         except EngineUnavailable:
             return False
 
@@ -195,9 +199,7 @@ class EngineClient:
             boot_id=hashlib.sha256(boot.encode()).hexdigest()[:16],
             model_path=str(said.get("model_path") or ""),
             max_loaded_loras=int(said.get("max_loaded_loras") or 0),
-            max_loras_per_batch=int(said.get("max_loras_per_batch") or 0),
             max_lora_rank=int(said.get("max_lora_rank") or 0),
-            target_modules=frozenset(said.get("lora_target_modules") or ()),
         )
 
     # --- below: HTTP
@@ -283,7 +285,9 @@ class EngineClient:
                 yield response
         except aiohttp.ClientPayloadError as error:
             raise EngineBroken("the connection to the engine broke in the middle of an answer") from error
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except TimeoutError as error:
+            raise EngineSilent("the engine does not answer in time", retry_after_s=1.0) from error
+        except (aiohttp.ClientError, OSError) as error:
             raise EngineUnavailable(
                 f"the engine does not answer ({type(error).__name__})", retry_after_s=1.0
             ) from error

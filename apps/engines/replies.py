@@ -13,6 +13,12 @@ class EngineUnavailable(Unavailable):
     code = "engine_unavailable"
 
 
+class EngineSilent(EngineUnavailable):
+    """The engine is there and does not answer in time: busy, or stuck."""
+
+    code = "engine_silent"
+
+
 class AdapterMissing(EngineUnavailable):
     """The engine does not have the adapter it was asked for; reconciling brings it back."""
 

@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 REPROBE_S = 600.0
 """An adapter that answered its probe is asked again after this long; one that failed too."""
+SILENT_S = 60.0
+"""An engine that is there but does not answer is sent requests for this long."""
 UNLOAD_S = 30.0
 """An engine that does not let go of an adapter within this long is left alone until the next time."""
 _SPARE = 2
@@ -83,9 +85,9 @@ def reconcile() -> list[Reconciled]:
 async def _look_at(urls: Sequence[str]) -> list[Seen]:
     async def at(url: str) -> Seen:
         async with client_of(url) as client:
-            if not await client.ready():
-                return Seen(url, ready=False, reason="does not answer, or is not ready")
             try:
+                if not await client.ready():
+                    return Seen(url, ready=False, reason="nobody listens there, or is not ready")
                 return Seen(url, ready=True, info=await client.info(), loaded=await client.loaded())
             except AttuneError as error:
                 return Seen(url, ready=True, reason=error.message)
@@ -100,7 +102,11 @@ def _note(engine: Engine, seen: Seen) -> bool:
         engine.save(update_fields=["state", "reason"])
         return False
     if seen.info is None:
-        return False  # busy: nothing new is known
+        # busy, as a small machine may be for a while; one that stays silent is stuck
+        if engine.seen_at is None or engine.seen_at < timezone.now() - dt.timedelta(seconds=SILENT_S):
+            engine.state, engine.reason = EngineState.LOST, seen.reason
+            engine.save(update_fields=["state", "reason"])
+        return False
     restarted = engine.boot_id != seen.info.boot_id
     if restarted:
         engine.state, engine.reason = EngineState.STARTING, "booted: bringing its adapters back"

@@ -11,8 +11,9 @@ from pytest_django import Settings
 
 from apps.accounts.models import Tenant
 from apps.engines import registry, services
+from apps.engines.client import EngineClient
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
-from apps.engines.replies import AdapterMissing, EngineUnavailable
+from apps.engines.replies import AdapterMissing, EngineSilent, EngineUnavailable
 from apps.engines.selectors import pick_engine
 from apps.engines.services import reconcile
 from kernel.errors import Conflict
@@ -213,6 +214,28 @@ def test_a_busy_engine_keeps_its_requests(engines: list[FakeEngine], want: Want)
     assert "p1-v2-bb" in done[engines[0].url].failed
     assert states()[engines[0].url] == EngineState.READY
     assert pick_engine("p1-v2-bb") == engines[1].url
+
+
+def test_an_engine_that_stays_silent_is_lost_after_a_while(
+    engines: list[FakeEngine], want: Want, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reconcile()
+    long_ago = timezone.now() - dt.timedelta(seconds=services.SILENT_S + 1)
+    with monkeypatch.context() as silence:
+        silence.setattr(EngineClient, "info", _silent)
+        reconcile()
+        assert set(states().values()) == {EngineState.READY}
+
+        Engine.objects.filter(url=engines[0].url).update(seen_at=long_ago)
+        reconcile()
+        assert states() == {engines[0].url: EngineState.LOST, engines[1].url: EngineState.READY}
+
+    reconcile()
+    assert set(states().values()) == {EngineState.READY}
+
+
+async def _silent(_: EngineClient) -> None:
+    raise EngineSilent("the engine does not answer in time")
 
 
 def test_a_starting_engine_that_cannot_be_asked_stays_without_requests(
