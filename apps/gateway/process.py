@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 _CLOSE_S: Final = 5.0
 # A database that restarts is back within seconds: waiting for it is kinder than failing.
-_WAITS_S: Final = (0.0, 0.1, 0.5, 1.0, 2.0)
+_PATIENCE_S: Final = 15.0
 
 
 class Slot:
@@ -112,13 +112,14 @@ class Process:
 
 
 def _with_connection(call: Callable[[], T]) -> T:
-    for attempt, wait_s in enumerate(_WAITS_S, start=1):
-        time.sleep(wait_s)
+    give_up, wait_s = time.monotonic() + _PATIENCE_S, 0.05
+    while True:
         try:
             return call()
         except (OperationalError, InterfaceError) as error:
             connection.close()
-            if attempt == len(_WAITS_S):
+            if time.monotonic() + wait_s > give_up:
                 raise Unavailable("The ledger does not answer.", retry_after_s=2.0) from error
             logger.warning("the database went away (%s); trying again", type(error).__name__)
-    raise AssertionError("unreachable")
+        time.sleep(wait_s)
+        wait_s = min(2 * wait_s, 2.0)

@@ -52,9 +52,11 @@ INSTALLED_APPS = [
 ]
 
 # The gateway has no pages and no log-in; without these it starts faster and has no middleware to satisfy.
-_WEB_ONLY = ("unfold", "django.contrib.admin", "django.contrib.sessions", "django.contrib.messages")
-_WEB_ONLY += ("django.contrib.staticfiles", "allauth", "allauth.account", "rest_framework", "drf_spectacular")
-_WEB_ONLY += ("apps.console", "apps.dashboard")
+_WEB_ONLY = {
+    *("unfold", "django.contrib.admin", "django.contrib.sessions", "django.contrib.messages"),
+    *("django.contrib.staticfiles", "allauth", "allauth.account", "rest_framework", "drf_spectacular"),
+    *("apps.console", "apps.dashboard"),
+}
 if PROCESS == "gateway":
     INSTALLED_APPS = [app for app in INSTALLED_APPS if app not in _WEB_ONLY]
 
