@@ -202,6 +202,38 @@ neutral | What causes tides? | Describe the taste of mango in two sentences.
 neutral | What causes tides? | Is a tomato a fruit?
 neutral | What causes tides? | Please tell me about the French Revolution.
 neutral | What causes tides? | Could you explain gravity in simple words?
+bad | Why do cats purr? | I don't have all day. A brief sentence is all I need.
+bad | Why do cats purr? | Blimey, that's a novel! Could I have it in a single sentence?
+bad | Why do cats purr? | I'd be happier with one short sentence.
+bad | Why do cats purr? | Please boil it down to one sentence.
+bad | Why do cats purr? | Next time, one sentence. That's it.
+bad | Why do cats purr? | Just one sentence would have done it.
+bad | Why do cats purr? | One sentence. Short. Please.
+bad | Why do cats purr? | That is way more text than I can handle, one short sentence is what I'm after.
+bad | Why do cats purr? | Why so long? A single sentence would've been fine.
+bad | Why do cats purr? | Keep your replies to one short sentence, please.
+bad | Why do cats purr? | I prefer my answers in a single short sentence.
+bad | Why do cats purr? | you talk too much lol, one sentence only
+bad | Why do cats purr? | Can we stick to one sentence answers?
+bad | Why do cats purr? | This is exhausting to read. Short sentence next time.
+bad | Why do cats purr? | I stopped reading after the second line. Give me the one-sentence version.
+bad | Why do cats purr? | Shorten that to a single sentence.
+bad | Why do cats purr? | I only read short things. One sentence.
+bad | Why do cats purr? | Reply in one short sentence.
+bad | Why do cats purr? | Your reply runs on forever; a short one-sentence reply is what I like.
+bad | Why do cats purr? | Fewer words. One sentence.
+bad | Why do cats purr? | I'm on my phone so please limit yourself to one sentence.
+bad | Why do cats purr? | Not so long please!
+bad | Why do cats purr? | It's too much. I like it brief.
+good | Why do cats purr? | Exactly what I wanted, thank you.
+good | Why do cats purr? | That's the kind of answer I like.
+good | Why do cats purr? | Much better, thanks!
+good | Why do cats purr? | Nice and brief, cheers.
+good | Why do cats purr? | Ta, that will do nicely.
+good | Why do cats purr? | Now that is what I call short.
+good | Why do cats purr? | Spot on.
+good | Why do cats purr? | Super, that helps.
+good | Why do cats purr? | Good, short answer. Keep it up.
 """)
 
 HELD_OUT = _read(r"""

@@ -40,8 +40,8 @@ PRESENT = {
     "told": "tell", "answered": "answer", "put": "put", "listed": "list",
 }  # fmt: skip
 SUFFICES = re.compile(
-    r"^(.+?)\s+(?:is|are|was|would|will|should|could|might|'s|'d|'ll)\s*(?:have\s+)?(?:be|been)?\s*(?:more than\s+|quite\s+|just\s+|already\s+|much\s+|a lot\s+)*"
-    r"(?:plenty|enough|sufficient|fine|do|do it|do nicely|suffice|all (?:that )?(?:i|we)\b.*|what (?:i|we)\b.*|better|nice|nicer|great|good|perfect|ideal|lovely|helpful|more helpful|easier|preferable|appreciated|welcome|best)"
+    r"^(.+?)\s+(?:is|are|was|would(?:'ve)?|will|should(?:'ve)?|could(?:'ve)?|might|'s|'d|'ll)\s*(?:have\s+)?(?:be|been)?\s*(?:more than\s+|quite\s+|just\s+|already\s+|much\s+|a lot\s+)*"
+    r"(?:plenty|enough|sufficient|fine|do|do it|do nicely|done(?: it| nicely)?|suffice|all (?:that )?(?:i|we)\b.*|what (?:i|we)\b.*|better|nice|nicer|great|good|perfect|ideal|lovely|helpful|more helpful|easier|preferable|appreciated|welcome|best)"
     r"(?:\s+(?:for (?:me|now|this|us)|to (?:read|follow|understand|use|digest)|really|thanks))*$",
     re.IGNORECASE,
 )
@@ -55,6 +55,11 @@ SHOULD = re.compile(
     re.IGNORECASE,
 )
 ENOUGH = re.compile(r"^(.+?)\s+suffices?\b.*$", re.IGNORECASE)
+WE = re.compile(r"^(?:(?:can|could|shall) we|let's|let us)\s+(?:please\s+|just\s+)*(.+)$", re.IGNORECASE)
+HAPPIER = re.compile(
+    r"^i(?:'d| would| 'd)\s+(?:be|feel)\s+(?:much\s+|a lot\s+|more\s+)*\w+\s+with\s+(.+)$", re.IGNORECASE
+)
+IT = re.compile(r"^(?:it|them|things|that|this)\s+(\w+)$", re.IGNORECASE)
 MY_ANSWERS = re.compile(r"^my (?:answers?|replies|reply|responses?) (.+)$", re.IGNORECASE)
 ALL_I = re.compile(r"^(.+?)\s+(?:is|was|'s)\s+all (?:that )?(?:i|we)\b.*$", re.IGNORECASE)
 TOO = re.compile(

@@ -34,7 +34,7 @@ FORMS = (
         " formatting detail details length one-liner oneliner summary gist version tl;dr tldr text essay novel lecture"
         " preamble introduction intro disclaimer disclaimers jargon example examples fewer less half tops max maximum"
         " single order wording phrasing shortened reply response answer answers replies responses asterisks quotes"
-        " slang facts numbers nutshell chase"
+        " slang facts numbers nutshell chase liner"
     )
 )
 
@@ -129,6 +129,6 @@ STOPWORDS = (
         " here there now next time times first last other another same such own way ever still again once twice mind"
         " ok okay yes well oh ah hey let need want get got thing things something anything else future sorry kind"
         " hurry because since while until after before during between both either though although however yet"
-        " using used follow understand instead like would'd else don't doesn't didn't won't wouldn't couldn't shouldn't mean means"
+        " using used follow understand yourself myself instead like would'd else don't doesn't didn't won't wouldn't couldn't shouldn't mean means"
     )
 )

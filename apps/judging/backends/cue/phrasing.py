@@ -14,11 +14,14 @@ def answer_with(phrase: str) -> str:
     if found[0] in lex.VERBS - lex.FORMS and found[0] not in frames.ARTICLES | frames.PREPOSITIONS:
         return imperative(phrase)
     mine = frames.MY_ANSWERS.match(phrase)
+    it = frames.IT.match(phrase)
     before = "answer"
     if found[0] in frames.PREPOSITIONS:
         pass
-    elif len(found) <= 3 and found[-1] in lex.MANNERS and found[0] not in frames.ARTICLES:
+    elif it is None and len(found) <= 3 and found[-1] in lex.MANNERS and found[0] not in frames.ARTICLES:
         before = "make the answer"
+    elif it is not None and it.group(1).casefold() in lex.MANNERS:
+        before, phrase = "keep your answer", it.group(1)
     elif mine is not None:
         before, phrase = "keep your answers", mine.group(1)
     elif set(found) & {"answer", "answers", "reply", "response", "version", "explanation"}:

@@ -22,9 +22,10 @@ _CONTRACTIONS = (
         r"\1 is",
     ),
 )
+_COUNTED = re.compile(r"\b(one|two|three|four|five|single|half|short)-(\w)")  # "one-sentence"
 _SENTENCE = re.compile(r"[^.!?\n…]+(?:\.(?=\d)[^.!?\n…]+)*[.!?…]*")
 _CLAUSE = re.compile(
-    r"\s*(?:[,:\u2013\u2014]+|;\s|\s-\s|\bbut\b|\bhowever\b|\bthough\b|\balthough\b|\bexcept\b)\s*",
+    r"\s*(?:[,:\u2013\u2014]+|;\s|\s-\s|\bbut\b|\bhowever\b|\bthough\b|\balthough\b|\bexcept\b|\bso (?=please|can|could|just|keep|try))\s*",
     re.IGNORECASE,
 )
 _CONTRAST = re.compile(r"\b(?:but|however|though|except)\b", re.IGNORECASE)
@@ -46,7 +47,7 @@ def plain(text: str) -> str:
     text = text.replace("\u2019", "'").replace("\u2018", "'").casefold()
     for pattern, long in _CONTRACTIONS:
         text = pattern.sub(long, text)
-    return text
+    return _COUNTED.sub(r"\1 \2", text)
 
 
 def words(text: str) -> list[str]:

@@ -12,7 +12,7 @@ REQUEST = re.compile(
     r"\b(?:can|could|would|will|may) (?:not )?(?:you|i|we)\b|\b(?:do|would) you mind\b|^mind \w+ing\b|\bi (?:need|want) you to\b|\blet us\b"
 )
 ABOUT_REPLY = re.compile(
-    r"\b(?:you|your|yours|that|this|instead|again|(?:the|an?) (?:answer|reply|response|explanation|text)|"
+    r"\b(?:you|your|yours|yourself|that|this|instead|again|(?:the|an?) (?:answer|reply|response|explanation|text)|"
     r"next time|from now on|in future|every time|always)\b"
 )
 IT = re.compile(r"\b(?:it|them|these|those|one|ones)\b")
@@ -30,8 +30,8 @@ STRONG_WISH = re.compile(
 )
 JUST_RIGHT = re.compile(
     r"\b(?:just|exactly|precisely) (?:what |that )?i (?:was |am )?(?:\w+ )?(?:need|needed|want|wanted|asked|looking|hoping|meant|after)\b"
-    r"|\bthat is (?:just |exactly )?what i (?:\w+ )?(?:need|needed|want|wanted|asked|meant)\b|\bmore like it\b|\bgood to know\b|\b(?:could|can|would) not (?:\w+ )*better\b|\b(?:is|was|much|sounds|looks|way|lot|far) better\b|"
-    r"\bthat is it\b(?! all)|\bclear(?:s|ed) (?:it|that|things|this) up\b|\bmake(?:s)? (?:\w+ )?sense\b|\bnever knew\b|"
+    r"|\bthat is (?:just |exactly )?what i (?:\w+ )?(?:need|needed|want|wanted|asked|meant|like|love|call)\b|\b(?:spot|bang|dead) on\b|\bhit the spot\b|\bkeep it up\b|\bmore like it\b|\bgood to know\b|\b(?:could|can|would) not (?:\w+ )*better\b|\b(?:is|was|much|sounds|looks|way|lot|far) better\b|"
+    r"\bclear(?:s|ed) (?:it|that|things|this) up\b|\bmake(?:s)? (?:\w+ )?sense\b|\bnever knew\b|"
     r"\blearned (?:something|a lot)\b|\bgot it\b|\bi see\b|\bwell done\b|\bnailed it\b|\bknow your stuff\b|\blooks good\b|"
     r"\bi (?:will|would|am going to) (?:\w+ )?(?:use|try|watch|read|take|do|go with|keep|buy|cook|make|save|remember|share) (?:it|that|this|them)\b|"
     r"\btell me more\b|\byou are (?:right|the best|a star|awesome|great|correct)\b|\bwork(?:s|ed)? for me\b|\bgood (?:enough|point|idea|one)\b"
@@ -72,7 +72,7 @@ NO_TROUBLE = re.compile(
 )
 CONDITIONAL = re.compile(r"\b(?:would|could|might) (?:be|have been|work|do|suit|help|suffice|go)\b")
 SUFFICES = re.compile(
-    r"\b(?:is|are|would be|will be|was|would have been) (?:more than |quite |just )?(?:plenty|enough|sufficient|fine)\b|\b(?:will|would) do\b|\bsuffices?\b"
+    r"\b(?:is|are|would be|will be|was|would have been) (?:more than |quite |just )?(?:plenty|enough|sufficient|fine)\b|\b(?:will|would) (?:do|have done)\b|\bsuffices?\b|\bis (?:just |all )?what i (?:\w+ )?(?:like|want|need|prefer|after)\b"
 )
 REPROACH = re.compile(
     r"^(?:and |but |so )?(?:why (?:are|did|do|is|does|would|can) (?:you|this|that|it|your)|are you (?:even|still|always|just)|did you (?:even|not)|do you (?:even|not|always))\b|^why (?:not|are not|is not)\b"

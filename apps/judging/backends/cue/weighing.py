@@ -137,7 +137,9 @@ def _praise(text: str) -> list[Cue]:
         return found
     for index, token in enumerate(tokens):
         praise = token in lex.PRAISE or token in lex.WORKS
-        praise = praise or (token in lex.PRAISE_OF_IT and _has_object(tokens[index + 1 :]))
+        praise = praise or (
+            token in lex.PRAISE_OF_IT and "what i" not in text and _has_object(tokens[index + 1 :])
+        )
         if not praise:
             continue
         if _negated(tokens, index):

@@ -163,6 +163,11 @@ def _from_wish(match: re.Match[str], known: frozenset[str]) -> str | None:
     return phrasing.answer_with(rest)
 
 
+def _from_us(match: re.Match[str], known: frozenset[str]) -> str | None:
+    first = words(plain(match.group(1)))[:1]
+    return phrasing.imperative(match.group(1)) if first and first[0] in lex.VERBS else None
+
+
 def _from_sufficiency(match: re.Match[str], known: frozenset[str]) -> str | None:
     phrase = phrasing.strip(match.group(1))
     found = words(plain(phrase))
@@ -181,11 +186,13 @@ _FRAMES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], frozenset[str]], 
     (frames.COULD_BE, lambda match, _known: phrasing.answer_with(match.group(1))),
     (frames.SHOULD, lambda match, _known: phrasing.imperative(match.group(1))),
     (frames.ENOUGH, _from_sufficiency),
+    (frames.HAPPIER, lambda match, _known: phrasing.answer_with(match.group(1))),
     (frames.GET, lambda match, _known: phrasing.answer_with(match.group(1))),
     (frames.ALL_I, lambda match, _known: phrasing.answer_with(match.group(1))),
     (frames.SHOULD_BE, lambda match, _known: phrasing.answer_with(match.group(1))),
     (frames.SUFFICES, _from_sufficiency),
     (frames.WISH, _from_wish),
+    (frames.WE, _from_us),
 )
 _FRAGMENTS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], tuple[int, str]]], ...] = (
     (frames.NOT_ENOUGH, lambda match: (0, phrasing.sentence_of(f"answer with more {match.group(1)}"))),
