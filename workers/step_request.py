@@ -90,6 +90,7 @@ def step_config(config: TrainingConfig, *, rank: int, alpha: int) -> StepConfig:
         updates=config.updates,
         grad_clip=config.grad_clip,
         min_ess=config.min_ess,
+        token_budget=settings.TRAINER_TOKEN_BUDGET,
     )
 
 

@@ -103,6 +103,28 @@ def cache(home: Home, secrets: Mapping[str, str]) -> Part:
     )
 
 
+def _trainer() -> dict[str, str]:
+    """Return what suits this machine's trainer, unless told otherwise.
+
+    bfloat16 is 2.5 x as fast where the hardware has it; on a CPU larger micro-batches are no faster and take
+    gigabytes.
+    """
+    gpu = has_nvidia_gpu()
+    dtype = "bfloat16" if gpu or _cpu_has_bfloat16() else "float32"
+    return {
+        "TRAINER_DTYPE": os.environ.get("TRAINER_DTYPE") or dtype,
+        "TRAINER_TOKEN_BUDGET": os.environ.get("TRAINER_TOKEN_BUDGET") or ("4096" if gpu else "1024"),
+    }
+
+
+def _cpu_has_bfloat16() -> bool:
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
 def small_model(home: Home) -> Part:
     """The small chat model, converted once, or MODEL_PATH (and TRAINER_MODEL_PATH)."""
     given = os.environ.get("MODEL_PATH")
@@ -110,11 +132,19 @@ def small_model(home: Home) -> Part:
         path = Path(given).expanduser().absolute()
         name = os.environ.get("BASE_MODEL_NAME") or path.name
         trainer = os.environ.get("TRAINER_MODEL_PATH") or str(path)
-        return Part({"MODEL_PATH": str(path), "TRAINER_MODEL_PATH": trainer, "BASE_MODEL_NAME": name})
+        return Part(
+            {
+                "MODEL_PATH": str(path),
+                "TRAINER_MODEL_PATH": trainer,
+                "BASE_MODEL_NAME": name,
+                **_trainer(),
+            }
+        )
     env = {
         "MODEL_PATH": str(model.directory(home, "bfloat16")),
         "TRAINER_MODEL_PATH": str(model.directory(home, "float32")),
         "BASE_MODEL_NAME": model.NAME,
+        **_trainer(),
     }
     if model.is_converted(home):
         return Part(env)

@@ -22,6 +22,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformProce
         MODEL_PATH=str(model),
         BASE_MODEL_NAME="tiny",
         ENGINE_DTYPE="float32",
+        TRAINER_DTYPE="float32",
         ATTUNE_DEVICE="cpu",
         TRAINER_DEVICE="cpu",
         TRAINING_BATCH=str(BATCH),

@@ -228,6 +228,7 @@ TRAINER_MODEL_PATH = env.path(
 )
 TRAINER_DEVICE = env.text("TRAINER_DEVICE", "auto")
 TRAINER_DTYPE = env.text("TRAINER_DTYPE", "float32")
+TRAINER_TOKEN_BUDGET = env.integer("TRAINER_TOKEN_BUDGET", 4096)  # padded tokens in one micro-batch: memory
 TRAINER_THREADS = env.integer("TRAINER_THREADS", 1)
 TRAINER_RANKS = env.integer("TRAINER_RANKS", 1)
 TRAINING_LR = env.number("TRAINING_LR", 4e-4)  # 1e-4 for models of a billion parameters and more
