@@ -183,11 +183,11 @@ def test_an_adapter_at_the_wrong_scale_is_refused(
     ready: list[FakeEngine], make_version: MakeVersion, settings: Any
 ) -> None:
     settings.PROBE_TOLERANCE = 10.0
-    answers(ready[0], applied=0.25)
+    answers(ready[0], applied=0.1)
 
     done = publishing.publish(make_version().pk)
 
-    assert (done.outcome, "applies 0.25 of the adapter's change" in done.reason) == ("refused", True)
+    assert (done.outcome, "applies 0.10 of the adapter's change" in done.reason) == ("refused", True)
 
 
 def test_an_engine_with_a_smaller_rank_is_not_asked_to_load(

@@ -71,7 +71,14 @@ def test_the_base_under_the_adapters_name_fails(change: float, noise: float) -> 
     assert "changes nothing on this engine" in verdict.reason or "applies 0.0" in verdict.reason
 
 
-@pytest.mark.parametrize("applied", [0.25, 4.0, -1.0])
+@pytest.mark.parametrize("applied", [0.65, 0.9, 1.3])
+def test_what_bfloat16_leaves_of_a_small_adapter_passes(applied: float) -> None:
+    expected = expectation(0.1)
+
+    assert judge([expected], engine(expected, applied=applied, rounding=0.05), tolerance=0.15).passed
+
+
+@pytest.mark.parametrize("applied", [0.1, 4.0, -1.0])
 def test_a_wrong_scale_fails(applied: float) -> None:
     expected = expectation(0.2)
 
