@@ -4,6 +4,7 @@
 Messages only wake: what is to be done stands in Postgres, so a lost or repeated message costs time, not work.
 """
 
+import logging
 import os
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.local")
@@ -68,3 +69,7 @@ app.conf.update(
         }.items()
     },
 )
+
+# one line for each message, clock ticks included, says nothing that the rows do not say better
+for _name in ("celery.worker.strategy", "celery.app.trace", "celery.beat"):
+    logging.getLogger(_name).setLevel(logging.WARNING)

@@ -1,0 +1,166 @@
+"""A minute of kill -9 on everything: Postgres, Valkey, relays, workers, beat, trainers. Nothing is lost or done twice."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.conf import settings as django_settings
+
+from embedded import processes
+from embedded.database import bootstrap
+from embedded.home import free_port
+from embedded.throwaway import Servers
+from tests.apps.workers.trainers import FAKE
+
+STORM_S = 60.0
+TURNS, AT_ONCE = 120, 10
+BATCH = 6
+
+
+class Storm:
+    """Servers and processes that are started again by name after they were killed."""
+
+    def __init__(self, folder: Path, chat_model: Path) -> None:
+        self.servers = Servers(folder / "s", free_port(), "secret")
+        self.servers.folder.mkdir()
+        self.log = (folder / "storm.log").open("ab")
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self._postgres, self._valkey = self.servers.postgres, self.servers.valkey
+        self.start("postgres")
+        self.start("valkey")
+        url = bootstrap(self.servers.database_url("attune"), login=self.servers.login())
+        control = folder / "control.json"
+        control.write_text('{"mode": "made", "seconds": 1.5}')
+        self.environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "config.settings.local",
+            "PYTHONPATH": f"{django_settings.BASE_DIR}{os.pathsep}{django_settings.BASE_DIR / 'platform'}",
+            "SECRET_KEY": "storm",
+            "DATABASE_URL": url,
+            "REDIS_URL": self.servers.redis_url(),
+            "ATTUNE_HOME": str(folder / "home"),
+            "ADAPTER_STORE": str(folder / "adapters"),
+            "MODEL_PATH": str(chat_model),
+            "ENGINE_URLS": "",
+            "TRAINING_BATCH": str(BATCH),
+            "TRAINING_FLUSH_S": "20",
+            "TRAINING_MAX_STALENESS": "1000",
+            "LEASE_S": "4",
+            "FAKE_TRAINER": f"{FAKE}\n{control}",
+        }
+        owner = {"DATABASE_URL": self.servers.database_url("attune"), "DATABASE_ROLE": "attune_owner"}
+        manage = [sys.executable, str(django_settings.BASE_DIR / "manage.py"), "migrate", "-v0"]
+        subprocess.run(manage, env=self.environment | owner, check=True)
+        app = ("celery", "-A", "tests.apps.workers.fake_app")
+        quiet = ("--without-gossip", "--without-mingle")
+        self.modules: dict[str, tuple[str, ...]] = {
+            "beat": (*app, "beat", "--schedule", str(folder / "beat"), "--pidfile="),
+            "ops": (*app, "worker", *quiet, "-Q", "ops", "-c", "2", "-n", "ops@storm"),
+        }
+        for number in range(2):
+            self.modules[f"relay{number}"] = ("workers.relay",)
+            self.modules[f"judge{number}"] = (
+                *app,
+                "worker",
+                *quiet,
+                "-Q",
+                "judge",
+                "-c",
+                "2",
+                "-n",
+                f"judge{number}@storm",
+            )
+            self.modules[f"train{number}"] = (
+                *app,
+                "worker",
+                *quiet,
+                "-Q",
+                "train",
+                "-c",
+                "1",
+                "-n",
+                f"train{number}@storm",
+            )
+        for name in self.modules:
+            self.start(name)
+
+    def start(self, name: str) -> None:
+        if name == "postgres":
+            self.running[name] = self._postgres.start(output=self.log)
+        elif name == "valkey":
+            self.running[name] = self._valkey.start(output=self.log)
+        else:
+            command = [sys.executable, "-m", *self.modules[name]]
+            self.running[name] = subprocess.Popen(
+                command, env=self.environment, stdout=self.log, stderr=self.log, start_new_session=True
+            )
+
+    def kill(self, name: str) -> None:
+        self.running[name].send_signal(signal.SIGKILL)
+        processes.collect(self.running[name])
+
+    def drive(self, *arguments: str) -> str:
+        command = [sys.executable, "-m", "tests.apps.workers.storm_driver", *arguments]
+        done = subprocess.run(
+            command, check=False, env=self.environment, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    def stop(self) -> None:
+        for name in sorted(self.running, key=lambda name: name in ("postgres", "valkey")):
+            self.kill(name)
+        self.log.close()
+
+
+def _until(true: Callable[[], bool], within_s: float) -> bool:
+    end = time.monotonic() + within_s
+    while not true():
+        if time.monotonic() > end:
+            return False
+        time.sleep(2.0)
+    return True
+
+
+@pytest.mark.long
+def test_a_storm_of_kills_ends_with_every_turn_trained_once_or_left_out_with_a_reason(
+    tmp_path: Path, chat_model: Path
+) -> None:
+    chance = random.Random(7)
+    storm = Storm(tmp_path, chat_model)
+    try:
+        filled = 0
+        end = time.monotonic() + STORM_S
+        while time.monotonic() < end or filled < TURNS:
+            if filled < TURNS:
+                storm.drive("fill", str(filled), str(AT_ONCE))
+                filled += AT_ONCE
+            storm.drive("state")
+            name = chance.choice([*storm.modules, "postgres", "valkey", "valkey"])
+            storm.kill(name)
+            time.sleep(chance.uniform(0.0, 1.5))
+            storm.start(name)
+
+        state: dict[str, object] = {}
+
+        def settled() -> bool:
+            nonlocal state
+            state = json.loads(storm.drive("state"))
+            samples = state["samples"]
+            assert isinstance(samples, dict)
+            return sum(samples.values()) == TURNS and not {"ready", "claimed"} & set(samples)
+
+        calm = _until(settled, 180.0)
+        print(state)
+        assert calm, (state, (tmp_path / "storm.log").read_text(errors="replace")[-6000:])
+        assert state["samples"] == {"consumed": TURNS}
+        assert (state["taught"], state["taught_once"], state["consumed"]) == (TURNS, TURNS, True)
+    finally:
+        storm.stop()
