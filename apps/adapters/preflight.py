@@ -76,7 +76,9 @@ def preflight(directory: Path, *, sha256: str, base: Path | None = None) -> Chec
     config = _object(directory / CONFIG)
     rank, alpha = _configuration(config)
     shapes = expected_shapes(base or Path(settings.MODEL_PATH))
-    strangers = sorted({path.name for pattern in _WEIGHT_FILES for path in directory.glob(pattern)} - {WEIGHTS})
+    strangers = sorted(
+        {path.name for pattern in _WEIGHT_FILES for path in directory.glob(pattern)} - {WEIGHTS}
+    )
     if strangers:
         raise PreflightRefused(f"{strangers[0]} would be read as weights of the adapter")
     tensors = read_safetensors(directory / WEIGHTS)
