@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up demo test test-long lint format bench clean .venv
+.PHONY: help up demo test test-long lint format clean .venv
 
 RUN := .venv/bin/python
 # on two cores, two test processes; the long ones want the machine for themselves
@@ -37,9 +37,6 @@ lint: .venv ## Style, types, imports between rooms, migrations, compose file
 format: .venv ## Rewrite the code in the house style
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
-
-bench: .venv ## Measure the gateway on this machine
-	@exec $(RUN) manage.py bench $(BENCH_ARGS)
 
 clean: ## Remove .venv and caches; var/ with its data stays
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
