@@ -2,11 +2,12 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up demo test test-long lint format clean .venv
+.PHONY: help up demo test test-long bench lint format clean .venv
 
 RUN := .venv/bin/python
 # on two cores, two test processes; the long ones want the machine for themselves
 TEST_PROCESSES ?= 2
+BENCH ?= list
 
 help: ## Say what there is
 	@grep -hE '^[a-z.-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -25,6 +26,9 @@ test: .venv ## Unit, app and API tests, and one end-to-end test with the real en
 
 test-long: .venv ## Tests that take minutes
 	@$(RUN) -m pytest -m long $(TEST_ARGS)
+
+bench: .venv ## Measure one thing side by side: make bench BENCH=name; writes var/bench/name.json
+	@exec $(RUN) -m tests.load.$(BENCH) $(BENCH_ARGS)
 
 lint: .venv ## Style, types, imports between rooms, migrations, compose file
 	$(RUN) -m ruff check .
