@@ -9,8 +9,7 @@ from statistics import fmean
 from apps.evaluation.demo.chat import Chat, RequestFailed
 from apps.evaluation.demo.choice import Score
 from apps.evaluation.demo.script import Question
-from apps.evaluation.demo.slots import Slots
-from apps.evaluation.demo.talk import MAX_TOKENS, MEASURING, Answer, judge_reply
+from apps.evaluation.demo.talk import MAX_TOKENS, Answer, judge_reply
 
 TEMPERATURE = 0.7
 _TRIES = 100  # with the pause: longer than an engine that was killed takes to come back
@@ -49,14 +48,20 @@ class Measurement:
 
 
 async def measure(
-    chat: Chat, slots: Slots, *, policy: str, version: int, questions: Sequence[Question], replies: int
+    chat: Chat,
+    slots: asyncio.Semaphore,
+    *,
+    policy: str,
+    version: int,
+    questions: Sequence[Question],
+    replies: int,
 ) -> Measurement:
     """Return `replies` answers of `policy@version` to each question. Failed requests are logged and asked again."""
 
     async def ask(question: Question) -> Answer:
         for _ in range(_TRIES):
             try:
-                async with slots.hold(urgency=MEASURING):
+                async with slots:
                     reply = await chat.ask(
                         [{"role": "user", "content": question.text}],
                         model=f"{policy}@{version}",

@@ -11,10 +11,8 @@ from openai.types.chat import ChatCompletionMessageParam
 from apps.evaluation.demo.chat import Chat, Reply, RequestFailed
 from apps.evaluation.demo.rule import Verdict, one_short_sentence
 from apps.evaluation.demo.script import Lines, Question
-from apps.evaluation.demo.slots import Slots
 from apps.evaluation.demo.topic import is_on_topic
 
-TALKING, MEASURING = 0, 1  # urgency at the engine: the user comes first
 MAX_TOKENS = 200  # long enough that nothing passes by being cut
 _PAUSE_S = 2.0  # after a failed request
 _SETTLES_S = 2.0  # until an answered turn surely shows in the ledger's figures
@@ -58,7 +56,7 @@ class Talker:
     def __init__(
         self,
         chat: Chat,
-        slots: Slots,
+        slots: asyncio.Semaphore,
         lines: Iterator[Lines],
         manner: Manner,
         *,
@@ -116,7 +114,7 @@ class Talker:
         self._ahead -= 1
 
     async def _ask(self, messages: list[ChatCompletionMessageParam], session: str) -> Reply:
-        async with self._slots.hold(urgency=TALKING):
+        async with self._slots:
             return await self._chat.ask(
                 messages,
                 model=self._manner.model,

@@ -13,7 +13,6 @@ from apps.evaluation.demo.chat import Chat, RequestFailed
 from apps.evaluation.demo.choice import Aims, Step, best_version, contenders, next_step
 from apps.evaluation.demo.measure import Measurement, measure
 from apps.evaluation.demo.script import Script, plan_sessions
-from apps.evaluation.demo.slots import Slots
 from apps.evaluation.demo.talk import Manner, Talker
 from apps.evaluation.demo.trickle import trickle
 
@@ -65,7 +64,7 @@ async def teach(
     seen: Callable[[], None],
 ) -> tuple[Course, Talker]:
     """Run the demo to its end. `user` chats, `examiner` may name versions; `seen` is called when figures change."""
-    slots = Slots(PLACES)
+    slots = asyncio.Semaphore(PLACES)  # first come, first served: talk and measurement share the engine
     talker = Talker(
         user,
         slots,
@@ -107,7 +106,9 @@ def room(board: Board, *, ahead: int, batch: int) -> int:
 class _Exam:
     """Measures versions and keeps the scores on the board."""
 
-    def __init__(self, board: Board, policy: str, script: Script, chat: Chat, slots: Slots) -> None:
+    def __init__(
+        self, board: Board, policy: str, script: Script, chat: Chat, slots: asyncio.Semaphore
+    ) -> None:
         self._board = board
         self._policy = policy
         self._script = script
