@@ -68,7 +68,7 @@ def accumulate(
     rows = [student_row(index, material.signals[index]) for index in chosen]
     sums = torch.zeros(4, dtype=torch.float64)
     seen: dict[int, SampleTokens] = {}
-    for batch in plan(rows, config.token_budget):
+    for batch in plan(rows, config.token_budget, share_prefixes=config.share_prefixes):
         tokens = _token_batch(model, batch, material, chosen, config)
         loss = combined_loss(tokens, config.loss)
         loss.total.backward()

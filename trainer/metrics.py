@@ -4,7 +4,8 @@ rollout against learner (tokens with an exact ratio): `train_rollout_logprob_abs
 `rollout_logprob_abs_diff_max`, `rollout_k3`, `ratio_mean`, `ratio_max` (learner / engine), `ess` (fraction).
 what the losses did: `loss`, `loss_rl`, `loss_opd`, `loss_kl`, `mask_fraction`, `clip_fraction`, `opd_advantage_mean`,
 `opd_clip_fraction`, `opd_kl_mean`, `advantage_abs_mean`, `reward_mean`, `baseline`.
-sizes: `samples`, `samples_rl`, `samples_opd`, `tokens`, `tokens_rl`, `tokens_opd`, `tokens_prompt`.
+sizes: `samples`, `samples_rl`, `samples_opd`, `tokens`, `tokens_rl`, `tokens_opd`, `tokens_prompt`; `sequences` and
+`tokens_read`: what is left of the samples' prompts and replies once turns of a session are read as one.
 added by the step: `grad_norm`, `lr`, `step`, `step_logprob_abs_diff`, `step_k3` (how far the policy moved).
 """
 
@@ -16,8 +17,9 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from trainer.batching import chained
 from trainer.contracts import SampleOutcome, StepConfig
-from trainer.learn import Losses, SampleTokens
+from trainer.learn import Losses, SampleTokens, student_row
 from trainer.losses.behaviour import log_ratio
 from trainer.losses.kl import k3
 from trainer.signals import Signal, rewards_used
@@ -33,6 +35,7 @@ def sizes(signals: Sequence[Signal]) -> Metrics:
 
     rl, opd = [s for s in signals if s.rl], [s for s in signals if s.opd]
     rewards = rewards_used(signals)
+    chains = chained([student_row(index, signal) for index, signal in enumerate(signals) if signal.parts])
     found = {
         "samples": float(len(signals)),
         "samples_rl": float(len(rl)),
@@ -41,6 +44,8 @@ def sizes(signals: Sequence[Signal]) -> Metrics:
         "tokens_rl": tokens(rl),
         "tokens_opd": tokens(opd),
         "tokens_prompt": float(sum(len(s.sample.prompt_ids) for s in signals if s.parts)),
+        "sequences": float(len(chains)),
+        "tokens_read": float(sum(len(chain.ids) for chain in chains)),
     }
     if rewards:
         found["reward_mean"] = sum(rewards) / len(rewards)

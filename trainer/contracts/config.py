@@ -93,6 +93,8 @@ class StepConfig(Contract):
     """Reply tokens scored again after the step, to see how far it went; 0: only the probes are looked at."""
     token_budget: Annotated[int, Bounds(16, 10_000_000)] = 4096
     """Padded tokens in one micro-batch; a longer sequence goes alone."""
+    share_prefixes: bool = True
+    """Turns whose ids extend one another are read as one sequence; False: one turn a row, the same gradient."""
     chunk_tokens: Annotated[int, Bounds(1, 65_536)] = 128
     """Tokens whose logits over the whole vocabulary exist at once."""
     baseline_decay: Annotated[float, Bounds(0, 0.9999)] = 0.9
