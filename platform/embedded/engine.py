@@ -130,6 +130,7 @@ def main() -> int:
         port=int(sys.argv[1]) if len(sys.argv) > 1 else 30000,
         api_key=os.environ["ENGINE_API_KEY"],
         admin_key=os.environ["ENGINE_ADMIN_KEY"],
+        dtype=os.environ.get("ENGINE_DTYPE") or "bfloat16",
         device="cuda" if gpu else "cpu",
         max_rank=int(os.environ.get("LORA_RANK") or 16),
         batch_slots=BATCH_SLOTS[gpu],

@@ -25,9 +25,9 @@ _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def adopt_orphans(*, on: bool = True) -> None:
-    """Become the parent of every descendant whose own parent dies, or stop doing so."""
-    if _libc.prctl(_PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0) != 0:
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent dies."""
+    if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 

@@ -21,7 +21,10 @@ LAST_ONES_S = 4.0  # what the databases have for stopping, after all others
 
 
 class Supervisor:
-    """Runs a set of services until it is asked to stop."""
+    """Runs a set of services until it is asked to stop.
+
+    It owns its process: whatever lives below it and belongs to no running service is taken for a leftover and ended.
+    """
 
     def __init__(
         self, services: Sequence[Service], progress: Progress, *, record: Path | None = None

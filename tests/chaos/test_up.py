@@ -100,7 +100,6 @@ class Platform:
 def platform_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     folder = tmp_path_factory.mktemp("up")
     platform = Platform(folder, build_tiny_model(folder / "model"))
-    processes.adopt_orphans()
     try:
         platform.start()
         yield platform
@@ -109,7 +108,6 @@ def platform_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform
             platform.process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 platform.process.wait(25)
-        processes.adopt_orphans(on=False)
 
 
 SERVICES = [

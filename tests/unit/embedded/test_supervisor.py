@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,20 +47,30 @@ def family(tmp_path: Path) -> Service:
     )
 
 
-@pytest.fixture
-def supervise() -> Iterator[Callable[..., Supervisor]]:
-    """Adoption is a property of the process: it is switched on here and off again, so that pytest stays itself."""
-    started: list[Supervisor] = []
-    processes.adopt_orphans()
+def in_a_process_of_its_own(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test in a child: a supervisor ends whatever lives below its process, so it must not be pytest's."""
 
-    def start(*services: Service) -> Supervisor:
-        started.append(Supervisor(services, Progress()))
-        return started[-1]
+    @functools.wraps(test)
+    def run(**fixtures: Any) -> None:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                processes.adopt_orphans()
+                test(**fixtures)
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                processes.end_all(within_s=5.0)
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, "see the traceback on stderr"
 
-    yield start
-    for supervisor in started:
-        supervisor.stop(within_s=5.0)
-    processes.adopt_orphans(on=False)
+    return run
+
+
+def supervise(*services: Service) -> Supervisor:
+    return Supervisor(services, Progress())
 
 
 def _until(holds: Callable[[], bool], within_s: float = 10.0) -> Callable[[], bool]:
@@ -80,9 +94,8 @@ def _child_of(service: Service) -> int:
     return int(service.log.read_text().split()[-1])
 
 
-def test_a_killed_service_is_started_again_and_its_child_is_ended(
-    family: Service, supervise: Callable[..., Supervisor]
-) -> None:
+@in_a_process_of_its_own
+def test_a_killed_service_is_started_again_and_its_child_is_ended(family: Service) -> None:
     supervisor = supervise(family)
     assert supervisor.run(until=_until(supervisor.all_ready))
     first, child = supervisor.pid("family"), _child_of(family)
@@ -99,9 +112,8 @@ def test_a_killed_service_is_started_again_and_its_child_is_ended(
     assert _child_of(family) != child
 
 
-def test_stop_leaves_nothing_even_of_what_ignores_the_signal(
-    tmp_path: Path, family: Service, supervise: Callable[..., Supervisor]
-) -> None:
+@in_a_process_of_its_own
+def test_stop_leaves_nothing_even_of_what_ignores_the_signal(tmp_path: Path, family: Service) -> None:
     log = tmp_path / "log" / "deaf.log"
     line = LogLine(log, b"deaf")
     deaf = Service(
@@ -129,9 +141,8 @@ def test_stop_leaves_nothing_even_of_what_ignores_the_signal(
     assert [pid for pid in left if pid is not None and _alive(pid)] == []
 
 
-def test_a_service_that_never_starts_ends_the_start_with_its_last_words(
-    tmp_path: Path, supervise: Callable[..., Supervisor]
-) -> None:
+@in_a_process_of_its_own
+def test_a_service_that_never_starts_ends_the_start_with_its_last_words(tmp_path: Path) -> None:
     broken = Service(
         name="broken",
         command=lambda: [sys.executable, "-c", "raise SystemExit('the reason')"],
@@ -146,7 +157,8 @@ def test_a_service_that_never_starts_ends_the_start_with_its_last_words(
         supervisor.run(until=_until(supervisor.all_ready))
 
 
-def test_order_is_kept(tmp_path: Path, family: Service, supervise: Callable[..., Supervisor]) -> None:
+@in_a_process_of_its_own
+def test_order_is_kept(tmp_path: Path, family: Service) -> None:
     first = Service(
         name="first",
         command=lambda: [sys.executable, "-c", "import time; time.sleep(0.5); print('first done')"],
@@ -155,8 +167,6 @@ def test_order_is_kept(tmp_path: Path, family: Service, supervise: Callable[...,
         cwd=tmp_path,
         once=True,
     )
-    from dataclasses import replace
-
     second = replace(family, after=("first",))
     supervisor = supervise(second, first)
     supervisor.run(until=_until(lambda: supervisor.pid("first") is not None))
