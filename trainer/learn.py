@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
 from trainer.batching import MicroBatch, Row, plan
 from trainer.contracts import StepConfig
-from trainer.losses.combined import TokenBatch, combined_loss
+from trainer.losses.combined import Candidates, TokenBatch, combined_loss
+from trainer.losses.topk import top_k_kl
 from trainer.model.head import Teacher, score
 from trainer.model.policy import PolicyModel
+from trainer.pull import Place, candidates
 from trainer.scoring import Tick, hidden_at
 from trainer.signals import Shares, Signal
 from trainer.teacher import Lesson
@@ -49,6 +51,8 @@ class Material:
     """Log-probabilities of the bare base, where the KL to it has a weight."""
     prox: Mapping[int, torch.Tensor]
     """Of the policy as the step began; empty with a single update, where it is what the pass itself computes."""
+    prox_hidden: Mapping[int, torch.Tensor] = field(default_factory=dict)
+    """Its hidden states, where top-k distillation asks for more than the sampled tokens; empty likewise."""
 
 
 def student_row(index: int, signal: Signal) -> Row:
@@ -80,11 +84,8 @@ def accumulate(
             ),
             strict=True,
         )
-        kls = (
-            tokens.teacher_kl.detach().cpu().split(batch.sizes)
-            if tokens.teacher_kl is not None
-            else [None] * len(batch.rows)
-        )
+        gap = _gap(tokens)
+        kls = [None] * len(batch.rows) if gap is None else gap.detach().cpu().split(batch.sizes)
         for row, (prox, behaviour, kept, clipped), kl in zip(batch.rows, columns, kls, strict=True):
             lesson = material.lessons.get(row.key)
             seen[row.key] = SampleTokens(
@@ -98,6 +99,12 @@ def accumulate(
             tick(row.scored)
     total, rl, opd, to_base = sums.tolist()
     return Losses(total, rl, opd, to_base), seen
+
+
+def _gap(tokens: TokenBatch) -> torch.Tensor | None:
+    """How far the teacher is [N], nats, where it is known beyond the sampled token."""
+    few: Candidates | None = tokens.candidates
+    return tokens.teacher_kl if few is None else top_k_kl(few.logprob.detach(), few.teacher)
 
 
 def _token_batch(
@@ -119,14 +126,17 @@ def _token_batch(
         rows = zip(batch.rows, parts, strict=True)
         return torch.cat([found[row.key].to(device) if row.key in found else part for row, part in rows])
 
-    scores = score(
-        model,
-        hidden_at(model, batch),
-        batch.tokens().to(device),
-        spread([signal.temperature for signal in signals]),
-        chunk=config.chunk_tokens,
-        teacher=_full_teacher(model, batch, material),
-    )
+    hidden, tokens = hidden_at(model, batch), batch.tokens().to(device)
+    heat = spread([signal.temperature for signal in signals])
+    teacher = _full_teacher(model, batch, material)
+    whole = teacher if config.loss.opd_kind == "full_kl" else None
+    scores = score(model, hidden, tokens, heat, chunk=config.chunk_tokens, teacher=whole)
+    teacher_kl, few = scores.kl, None
+    if teacher is not None and whole is None:
+        place = Place(hidden, tokens, scores.logprob, heat, batch.sizes)
+        few = candidates(model, place, _before(batch, material), teacher, config)
+        if config.loss.opd_kind == "top_k":
+            teacher_kl, few = top_k_kl(few.logprob, few.teacher), None
     current = scores.logprob.detach()
     prox = joined(material.prox, current)
     engine = {
@@ -146,9 +156,17 @@ def _token_batch(
         opd_share=spread([one.opd for one in share]),
         kl_share=spread([one.kl for one in share]),
         teacher=joined(said, prox) if said else None,
-        teacher_kl=scores.kl,
+        teacher_kl=teacher_kl,
         base=joined(material.base, prox) if material.base else None,
+        sizes=tuple(batch.sizes),
+        candidates=few,
     )
+
+
+def _before(batch: MicroBatch, material: Material) -> torch.Tensor | None:
+    if not material.prox_hidden:
+        return None
+    return torch.cat([material.prox_hidden[row.key] for row in batch.rows])
 
 
 def _full_teacher(model: PolicyModel, batch: MicroBatch, material: Material) -> Teacher | None:

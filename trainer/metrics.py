@@ -1,7 +1,8 @@
 """The numbers of a step, and what they say of each sample. Names are those of the gauges they feed.
 
 rollout against learner (tokens with an exact ratio): `train_rollout_logprob_abs_diff` (mean |engine - learner|),
-`rollout_logprob_abs_diff_max`, `rollout_k3`, `ratio_mean`, `ratio_max` (learner / engine), `ess` (fraction).
+`rollout_logprob_abs_diff_max`, `rollout_k3`, `ratio_mean`, `ratio_max` (learner / engine), `ess` (fraction),
+`geometric_outside_fraction` (tokens of replies whose geometric mean ratio leaves the guard's band).
 what the losses did: `loss`, `loss_rl`, `loss_opd`, `loss_kl`, `mask_fraction`, `clip_fraction`, `opd_advantage_mean`,
 `opd_clip_fraction`, `opd_kl_mean`, `advantage_abs_mean`, `reward_mean`, `baseline`.
 sizes: `samples`, `samples_rl`, `samples_opd`, `tokens`, `tokens_rl`, `tokens_opd`, `tokens_prompt`; `sequences` and
@@ -21,13 +22,14 @@ from trainer.batching import chained
 from trainer.contracts import SampleOutcome, StepConfig
 from trainer.learn import Losses, SampleTokens, student_row
 from trainer.losses.behaviour import log_ratio
+from trainer.losses.geometric import geometric_ratio
 from trainer.losses.kl import k3
 from trainer.signals import Signal, rewards_used
 
 Metrics = dict[str, float]
 
 
-def sizes(signals: Sequence[Signal]) -> Metrics:
+def sizes(signals: Sequence[Signal], config: StepConfig) -> Metrics:
     """What is known before anything is computed."""
 
     def tokens(chosen: list[Signal]) -> float:
@@ -49,12 +51,13 @@ def sizes(signals: Sequence[Signal]) -> Metrics:
     }
     if rewards:
         found["reward_mean"] = sum(rewards) / len(rewards)
-        found["baseline"] = rewards[0] - next(s.advantage for s in rl)
+        if config.advantage == "ema":
+            found["baseline"] = rewards[0] - next(s.advantage for s in rl)
         found["advantage_abs_mean"] = sum(abs(s.advantage) for s in rl) / len(rl)
     return found
 
 
-def rollout_metrics(seen: Mapping[int, SampleTokens]) -> Metrics:
+def rollout_metrics(seen: Mapping[int, SampleTokens], config: StepConfig) -> Metrics:
     """The gap between who sampled and who learns; empty where no sample has an exact ratio."""
     exact = [tokens for tokens in seen.values() if tokens.behaviour is not None]
     if not exact:
@@ -63,7 +66,10 @@ def rollout_metrics(seen: Mapping[int, SampleTokens]) -> Metrics:
     behaviour = torch.cat([tokens.behaviour for tokens in exact if tokens.behaviour is not None]).double()
     gap = (prox - behaviour).abs()
     ratio = log_ratio(prox, behaviour).exp()
+    replies = geometric_ratio(prox, behaviour, [tokens.prox.numel() for tokens in exact])
+    outside = (replies < config.loss.geometric_low) | (replies > config.loss.geometric_high)
     return {
+        "geometric_outside_fraction": outside.double().mean().item(),
         "train_rollout_logprob_abs_diff": gap.mean().item(),
         "rollout_logprob_abs_diff_max": gap.max().item(),
         "rollout_k3": k3(behaviour, prox).mean().item(),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trainer.advantage import baseline_value
+from trainer.advantage import Scored, advantages
 from trainer.contracts import BaselineState, Part, SampleInput, StepConfig
 
 NOISE = 1e-5
 """An advantage below this, in nats or reward, is arithmetic, not signal: Adam would blow it up to a whole step."""
+
+ALONE = "no other rollout of its task to be compared with"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,16 @@ def read_signals(
     """One `Signal` for each sample, in order."""
     fits = [_misfit(sample.prompt_ids, sample, vocab, max_tokens) for sample in samples]
     no_rl = [misfit or _no_reward(sample, config) for sample, misfit in zip(samples, fits, strict=True)]
-    rewards = [
-        sample.reward
+    scored = [
+        Scored(sample.total_reward, sample.group, sample.step)
         for sample, why in zip(samples, no_rl, strict=True)
-        if not why and sample.reward is not None
+        if not why and sample.total_reward is not None
     ]
-    middle = baseline_value(baseline, rewards, config)
+    found = iter(advantages(scored, baseline, config))
+    gains = [0.0 if why else next(found) for why in no_rl]
+    no_rl = [why or ("" if gain is not None else ALONE) for why, gain in zip(no_rl, gains, strict=True)]
     signals = []
-    for sample, misfit, why_no_rl in zip(samples, fits, no_rl, strict=True):
+    for sample, misfit, why_no_rl, gain in zip(samples, fits, no_rl, gains, strict=True):
         teachers = tuple(
             prompt for prompt in sample.hint_prompt_ids if not _misfit(prompt, sample, vocab, max_tokens)
         )[: config.loss.hints]
@@ -70,7 +74,7 @@ def read_signals(
                 sample=sample,
                 rl=not why_no_rl,
                 opd=not why_no_opd,
-                advantage=(sample.reward or 0.0) - middle if not why_no_rl else 0.0,
+                advantage=gain or 0.0,
                 teachers=teachers if not why_no_opd else (),
                 in_ratio=not _no_ratio(sample),
                 reason="; ".join(reasons),
@@ -81,7 +85,7 @@ def read_signals(
 
 def rewards_used(signals: Sequence[Signal]) -> list[float]:
     """Rewards of the samples that take part in the reward loss."""
-    return [s.sample.reward for s in signals if s.rl and s.sample.reward is not None]
+    return [s.sample.total_reward for s in signals if s.rl and s.sample.total_reward is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +107,12 @@ def shares(signals: Sequence[Signal], config: StepConfig) -> list[Shares]:
     tokens = sum(len(signal.sample.output_ids) for signal in used)
     found = []
     for signal in signals:
-        by_reply = len(used) * len(signal.sample.output_ids)
-        share = 1.0 / (by_reply if config.loss.aggregation == "sequence" else tokens) if signal.parts else 0.0
+        whole = {
+            "token": tokens,
+            "sequence": len(used) * len(signal.sample.output_ids),
+            "constant": len(used) * config.loss.constant_tokens,
+        }[config.loss.aggregation]
+        share = 1.0 / whole if signal.parts else 0.0
         found.append(Shares(share * signal.rl, share * signal.opd, share))
     return found
 
@@ -130,7 +138,7 @@ def _no_ratio(sample: SampleInput) -> str:
 def _no_reward(sample: SampleInput, config: StepConfig) -> str:
     if config.loss.rl_weight == 0:
         return "rewards are switched off"
-    if sample.reward is None:
+    if sample.total_reward is None:
         return "no reward"
     if sample.truncated:
         return "cut by the length limit: no reward"

@@ -32,7 +32,7 @@ from trainer.model.parallel import share
 from trainer.model.policy import PolicyModel
 from trainer.optim import clip_gradient
 from trainer.recorder import Notify, Recorder
-from trainer.scoring import Tick, logprobs, sequence_logprobs
+from trainer.scoring import Tick, hidden_states, logprobs, sequence_logprobs
 from trainer.signals import NOISE, Signal, read_signals, rewards_used, shares
 from trainer.teacher import lessons
 
@@ -69,7 +69,7 @@ def _step(model: PolicyModel, request: StepRequest, run: Recorder) -> StepReport
     run.signals = read_signals(
         request.samples, config, request.baseline, vocab=model.shape.vocab, max_tokens=model.shape.max_tokens
     )
-    run.metrics = {"lr": config.lr, **sizes(run.signals)}
+    run.metrics = {"lr": config.lr, **sizes(run.signals, config)}
     after = updated_baseline(request.baseline, rewards_used(run.signals), config)
     if not any(s.opd or (s.rl and abs(s.advantage) > NOISE) for s in run.signals):
         return run.report("no_op", "no_signal", _why_no_signal(run.signals), after)
@@ -112,7 +112,7 @@ def _gather(model: PolicyModel, request: StepRequest, run: Recorder) -> Material
     used = [index for index, signal in enumerate(run.signals) if signal.parts]
     rows = [student_row(index, run.signals[index]) for index in used]
     heat = {index: run.signals[index].temperature for index in used}
-    base, prox = {}, {}
+    base, prox, states = {}, {}, {}
 
     def scores(tick: Tick) -> dict[int, torch.Tensor]:
         return logprobs(model, rows, heat, budget=config.token_budget, chunk=config.chunk_tokens, tick=tick)
@@ -123,7 +123,9 @@ def _gather(model: PolicyModel, request: StepRequest, run: Recorder) -> Material
                 base = scores(lambda _: None)
         if config.updates > 1:
             prox = scores(tick)
-    return Material(signals=run.signals, lessons=taught, base=base, prox=prox)
+            if taught and config.loss.opd_kind in ("top_k", "top_k_select"):
+                states = hidden_states(model, rows, budget=config.token_budget)
+    return Material(signals=run.signals, lessons=taught, base=base, prox=prox, prox_hidden=states)
 
 
 def _learn(
@@ -172,7 +174,7 @@ def _refuse_bad_numbers(losses: Losses, norm: float, request: StepRequest, run: 
     """Writes the pass's metrics down and raises `StepRefusedError` where one is past its bound."""
     config = request.config
     run.metrics |= {
-        **rollout_metrics(run.seen),
+        **rollout_metrics(run.seen, config),
         **loss_metrics(losses, run.seen, config),
         "grad_norm": norm,
     }

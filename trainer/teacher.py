@@ -18,7 +18,7 @@ from trainer.signals import Signal
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """For one sample: `logprob` [tokens] for sampled distillation, or `hidden` [K, tokens, H] for the full KL."""
+    """For one sample: `logprob` [tokens] for sampled distillation, or `hidden` [K, tokens, H] for the others."""
 
     logprob: torch.Tensor | None
     hidden: torch.Tensor | None
@@ -36,7 +36,7 @@ def lessons(
             rows.append(Row(len(rows), prompt + output, len(output)))
             owner.append(index)
     with model.bare() if config.loss.opd_teacher == "base" else nullcontext():
-        if config.loss.opd_kind == "full_kl":
+        if config.loss.opd_kind != "sampled":
             by_row = hidden_states(model, rows, budget=config.token_budget, tick=tick)
         else:
             heat = {row.key: signals[owner[row.key]].temperature for row in rows}
@@ -46,6 +46,6 @@ def lessons(
     found: dict[int, list[torch.Tensor]] = {}
     for key, index in enumerate(owner):
         found.setdefault(index, []).append(by_row[key])
-    if config.loss.opd_kind == "full_kl":
+    if config.loss.opd_kind != "sampled":
         return {index: Lesson(None, torch.stack(several)) for index, several in found.items()}
     return {index: Lesson(mixture_logprob(torch.stack(several)), None) for index, several in found.items()}

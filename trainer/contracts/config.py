@@ -31,11 +31,25 @@ class LossConfig(Contract):
     opd_weight: Annotated[float, Bounds(0, 100)] = 1.0
     """Weight of the distillation part, dimensionless; 0 leaves it out."""
     kl_weight: Annotated[float, Bounds(0, 100)] = 0.0
-    """Weight of k3(policy, bare base) on every reply token, dimensionless; 0 leaves it out."""
-    policy_form: Literal["decoupled", "doubly_clipped", "plain"] = "decoupled"
-    """How ratios enter: w = prox/behaviour apart, w clipped to [1-eps, 1+eps] as well, or prox = behaviour."""
-    aggregation: Literal["token", "sequence"] = "token"
-    """Mean over the batch's tokens that take part in any loss, or over its replies of each reply's mean."""
+    """Weight of the KL to the bare base on every reply token, dimensionless; 0 leaves it out."""
+    kl_kind: Literal["k1", "k2", "k3"] = "k3"
+    """How that KL is estimated from a sampled token; see `trainer/losses/kl.py`."""
+    policy_form: Literal["decoupled", "doubly_clipped", "plain", "gspo", "cispo"] = "decoupled"
+    """How ratios enter: w = prox/behaviour apart, w clipped to [1-eps, 1+eps] as well, or prox = behaviour (plain);
+    one ratio to behaviour for a reply (gspo); the clipped ratio to behaviour as a weight alone (cispo)."""
+    aggregation: Literal["token", "sequence", "constant"] = "token"
+    """Mean over the batch's tokens that take part in any loss (DAPO), over its replies of each reply's mean (GRPO), or
+    sum over tokens divided by replies x `constant_tokens` (Dr. GRPO): no reply weighs more for being short."""
+    constant_tokens: Annotated[int, Bounds(1, 1_048_576)] = 1024
+    """`constant`: what every reply's length is taken to be, tokens; usually the longest that may be sampled."""
+    opsm_delta: Annotated[float, Bounds(0, 100)] | None = None
+    """A reply with a negative advantage whose mean log(behaviour / policy) is over this, nats a token, is left out."""
+    geometric_guard: Literal["metric", "mask"] = "metric"
+    """Replies whose exp(mean log(prox / behaviour)) leaves the band are counted only, or left out of ratio losses."""
+    geometric_low: Annotated[float, Bounds(0, 1)] = 0.99
+    """Lower end of the band."""
+    geometric_high: Annotated[float, Bounds(1, 100)] = 1.01
+    """Upper end of the band."""
     clip_low: Annotated[float, Bounds(0, 1)] = 0.2
     """eps: the ratio is clipped below at 1 - eps."""
     clip_high: Annotated[float, Bounds(0, 10)] = 0.28
@@ -48,15 +62,18 @@ class LossConfig(Contract):
     """`mask`: tokens with w above this are left out of the numerator."""
     behaviour_truncate_at: Annotated[float, Bounds(1, 1e6)] = 2.0
     """`truncate`: w is at most this."""
-    opd_kind: Literal["sampled", "full_kl"] = "sampled"
-    """Distil on sampled tokens (teacher minus student as advantage) or by the whole-vocabulary reverse KL."""
+    opd_kind: Literal["sampled", "full_kl", "top_k", "top_k_select"] = "sampled"
+    """Distil on sampled tokens (teacher minus student as advantage); by the reverse KL over the whole vocabulary, or
+    over the student's k likeliest tokens and a tail bin; or by the teacher's pull on each of those k tokens."""
+    top_k: Annotated[int, Bounds(1, 1024)] = 4
+    """k of `top_k` and `top_k_select`, tokens."""
     opd_teacher: Literal["base", "policy"] = "base"
     """Who reads the hint: the frozen base, or the policy as it was when the step began."""
     opd_clip: Annotated[float, Bounds(1e-3, 20)] = 1.0
-    """C: a token's distillation advantage is clipped to [-C, C], nats (`sampled` only)."""
+    """C: a token's distillation advantage is clipped to [-C, C], nats (`sampled`, `top_k_select`)."""
     hints: Annotated[int, Bounds(1, 3)] = 1
-    """Teachers of a reply, from the front of `hint_prompt_ids`; with several, their log-probabilities (`sampled`)
-    or probabilities (`full_kl`) are averaged."""
+    """Teachers of a reply, from the front of `hint_prompt_ids`; with several their probabilities are averaged, but
+    `top_k_select` takes the one whose k likeliest tokens overlap most with the student's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +114,11 @@ class StepConfig(Contract):
     """Turns whose ids extend one another are read as one sequence; False: one turn a row, the same gradient."""
     chunk_tokens: Annotated[int, Bounds(1, 65_536)] = 128
     """Tokens whose logits over the whole vocabulary exist at once."""
+    advantage: Literal["ema", "batch", "group", "step"] = "ema"
+    """What a reward is compared with: the policy's moving average, the batch's mean, the mean of the samples of its
+    `group`, or of those of its group at the same `step`. See `trainer/advantage.py`."""
+    normalise: bool = False
+    """Advantages of `batch`, `group` and `step` are divided by their rewards' standard deviation (GRPO)."""
     baseline_decay: Annotated[float, Bounds(0, 0.9999)] = 0.9
     """Decay of the reward baseline's moving average, per sample."""
     baseline_prior_weight: Annotated[float, Bounds(0, 1e6)] = 4.0

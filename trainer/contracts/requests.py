@@ -27,7 +27,14 @@ class SampleInput(Contract):
     exact_sampling: bool = True
     """False where top_p, top_k, min_p or penalties shaped the sampling: never in a ratio, may be distilled."""
     reward: Annotated[float, Bounds(-1e3, 1e3)] | None = None
-    """Scalar reward of the reply, dimensionless (binary: -1, 0 or 1); None: no verdict."""
+    """Scalar reward of the reply, dimensionless (binary: -1, 0 or 1); None: no verdict. Of an environment's turn, the
+    process reward."""
+    outcome: Annotated[float, Bounds(-1e3, 1e3)] | None = None
+    """Reward of the whole rollout that the turn belongs to, added to each of its turns' own; None: none."""
+    group: Annotated[str, Bounds(0, 4096)] = ""
+    """Rollouts of one task carry the same word and are compared with each other; empty: not a rollout."""
+    step: Annotated[int, Bounds(0, 1_000_000)] = 0
+    """Which of its rollout's turns it is, from 0."""
     hint_prompt_ids: Annotated[tuple[Ids, ...], Bounds(0, 3)] = ()
     """Whole prompts, each with one hint in it, best first, tokens; the first alone teaches unless
     `LossConfig.hints` says more. Empty: nothing to distil."""
@@ -35,6 +42,13 @@ class SampleInput(Contract):
     """The reply was cut by the length limit: its reward is ignored, its tokens may be distilled."""
     staleness: Annotated[int, Bounds(0, 1_000_000)] = 0
     """Steps along the lineage from the version of the reply's first token to the parent of this step."""
+
+    @property
+    def total_reward(self) -> float | None:
+        """Outcome plus process reward; None without either."""
+        if self.reward is None and self.outcome is None:
+            return None
+        return (self.reward or 0.0) + (self.outcome or 0.0)
 
     def rules(self) -> None:
         if self.output_logprobs is not None and len(self.output_logprobs) != len(self.output_ids):

@@ -51,7 +51,7 @@ def test_lists_become_tuples_and_whole_numbers_floats() -> None:
         ({"config": {"loss": {"opd_clip": 50.0}}}, "LossConfig.opd_clip: value 50 is outside [0.001, 20]"),
         (
             {"config": {"loss": {"opd_kind": "half"}}},
-            "LossConfig.opd_kind: 'half' is none of 'sampled', 'full_kl'",
+            "LossConfig.opd_kind: 'half' is none of 'sampled', 'full_kl', 'top_k', 'top_k_select'",
         ),
         ({"config": {"speed": 1}}, "StepConfig: unknown field 'speed'"),
         ({"seed": -1}, "StepRequest.seed: value -1 is outside"),

@@ -141,6 +141,7 @@ def batch(**fields: object) -> TokenBatch:
         "teacher": None,
         "teacher_kl": None,
         "base": None,
+        "sizes": (2, 2),
     }
     return TokenBatch(**{**known, **fields})  # type: ignore[arg-type]
 

@@ -100,3 +100,16 @@ def test_or_over_their_replies() -> None:
     config = StepConfig(loss=LossConfig(aggregation="sequence"))
     signals = read(sample(output_ids=(3, 4, 5), output_logprobs=(-1.0,) * 3), sample())
     assert [s.rl for s in shares(signals, config)] == [1 / 6, 1 / 4]
+
+
+def test_outcome_and_process_are_added_and_compared_within_the_task() -> None:
+    config = StepConfig(advantage="step")
+    signals = read(
+        sample(reward=0.5, outcome=1.0, group="task", step=2),
+        sample(reward=None, outcome=0.0, group="task", step=2),
+        sample(reward=1.0, group="other", step=2, hint_prompt_ids=()),
+        config=config,
+    )
+    assert [signal.advantage for signal in signals] == [0.75, -0.75, 0.0]
+    assert signals[2].reason == "no other rollout of its task to be compared with; no hint"
+    assert signals[2].parts == ()

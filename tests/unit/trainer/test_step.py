@@ -111,7 +111,10 @@ def test_an_empty_or_useless_batch_says_why(model: PolicyModel, sample: Make, re
     assert report.samples[0].parts == ()
 
 
-@pytest.mark.parametrize("kind", ["sampled", "full_kl"])
+KINDS = ["sampled", "full_kl", "top_k", "top_k_select"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_teacher_that_is_the_student_has_nothing_to_say(
     model: PolicyModel, sample: Make, request_for: For, kind: str
 ) -> None:
@@ -134,7 +137,7 @@ def test_the_policy_may_teach_itself_given_the_hint(
     assert (policy.code, abs(policy.samples[0].opd_advantage or 0.0) < 1e-5) == ("no_signal", True)
 
 
-@pytest.mark.parametrize("kind", ["sampled", "full_kl"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_distillation_moves_the_policy_toward_its_teacher(
     model: PolicyModel, sample: Make, request_for: For, kind: str
 ) -> None:
@@ -144,8 +147,8 @@ def test_distillation_moves_the_policy_toward_its_teacher(
         request = request_for(f"{step}", samples, parent_dir=parent, loss_opd_kind=kind, loss_opd_clip=5.0)
         report = run_step(model, request)
         parent = str(made(report))
-        losses.append(report.metrics["loss_opd" if kind == "full_kl" else "opd_advantage_mean"])
-    if kind == "full_kl":
+        losses.append(report.metrics["opd_advantage_mean" if kind == "sampled" else "opd_kl_mean"])
+    if kind != "sampled":
         assert losses == sorted(losses, reverse=True)
     else:
         # the policy likes these tokens more than its teacher does, and comes down
@@ -194,7 +197,7 @@ def test_a_restart_between_two_steps_changes_nothing(
     assert (other / WEIGHTS).read_bytes() != (straight / WEIGHTS).read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["sampled", "full_kl"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_micro_batches_change_nothing_but_memory(
     model: PolicyModel, sample: Make, request_for: For, kind: str
 ) -> None:
@@ -216,6 +219,37 @@ def test_several_updates_leave_the_ratio_to_prox(model: PolicyModel, sample: Mak
     assert report.artefact is not None
     assert report.artefact.step == 3
     assert {outcome.tokens for outcome in report.samples} == {6}
+
+
+@pytest.mark.parametrize("kind", ["top_k", "top_k_select"])
+def test_several_updates_compare_with_the_policy_as_the_step_began(
+    model: PolicyModel, sample: Make, request_for: For, kind: str
+) -> None:
+    samples = [sample(s, hint_prompt_ids=HINT) for s in range(4)]
+    report = run_step(model, request_for("one", samples, updates=2, loss_opd_kind=kind, lr=0.05))
+    made(report)
+    assert report.metrics["opd_kl_mean"] > 0
+
+
+@pytest.mark.parametrize("form", ["gspo", "cispo"])
+@pytest.mark.parametrize("aggregation", ["token", "sequence", "constant"])
+def test_every_form_makes_a_step(
+    model: PolicyModel, sample: Make, request_for: For, form: str, aggregation: str
+) -> None:
+    samples = [sample(1, reward=1.0), sample(2, reward=-1.0, hint_prompt_ids=HINT)]
+    report = run_step(
+        model,
+        request_for(
+            "one",
+            samples,
+            loss_policy_form=form,
+            loss_aggregation=aggregation,
+            loss_kl_weight=0.1,
+            baseline=ZERO,
+        ),
+    )
+    made(report)
+    assert report.metrics["geometric_outside_fraction"] == 0.0
 
 
 def test_rollouts_of_another_policy_are_refused(model: PolicyModel, sample: Make, request_for: For) -> None:
