@@ -36,7 +36,7 @@ def test_a_bad_reply_with_a_hint_is_a_sample_whose_hint_reads_as_the_prompt_woul
     sample = given(turn)
     assert (sample.state, sample.reason, sample.reward) == (SampleState.READY, "", -1.0)
     assert (sample.version_id, sample.source, sample.policy_id) == (version.id, "live", somebody.policy.id)
-    assert sample.hints == [{"text": HINT, "prompt_ids": chatml(("user", f"What is a comet? {HINT}"))}]
+    assert sample.hints == [{"text": HINT, "prompt_ids": chatml(("user", f"What is a comet?\n\n{HINT}"))}]
 
 
 def test_a_good_reply_is_a_sample_with_its_reward_alone(somebody: Somebody) -> None:
