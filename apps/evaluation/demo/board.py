@@ -22,6 +22,8 @@ class Board:
     read: Callable[[], Facts]
     """Asks the ledger; runs in a thread."""
     budget_s: float
+    talk_until_s: float = 0.0
+    """When the talk must end, so that the rest still fits into the budget."""
     started: float = field(default_factory=time.monotonic)
     facts: Facts = field(default_factory=Facts)
     phase: str = ""
@@ -35,8 +37,8 @@ class Board:
 
     @property
     def scores(self) -> dict[int, Score]:
-        """Validation score of every version that was measured."""
-        return {number: measurement.score for number, measurement in self.measured.items()}
+        """Validation score of every version that was measured: replies to the user's taste that are on topic."""
+        return {number: measurement.choice_score for number, measurement in self.measured.items()}
 
     def note(self, text: str) -> None:
         """Add a line for the reader."""

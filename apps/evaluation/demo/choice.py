@@ -11,7 +11,7 @@ from enum import Enum
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How many of a version's validation replies passed."""
+    """How many of a version's validation replies passed (and were on topic)."""
 
     passed: int
     of: int
@@ -29,9 +29,9 @@ class Score:
 class Aims:
     """When the demo has what it wants. Rates are fractions of validation replies."""
 
-    good: float = 0.8
+    good: float = 0.75
     """Stop as soon as a version passes this often (and the swaps were enough)."""
-    fair: float = 0.6
+    fair: float = 0.55
     """A plateau below this is no reason to stop."""
     fall: float = 0.3
     """Go back to the best version when the newest one is this much worse."""

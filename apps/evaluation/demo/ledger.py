@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from apps.adapters.models import AdapterVersion, PointerMove, Policy, VersionState
-from apps.conversations.models import Session, Turn, TurnKind, TurnState
+from apps.conversations.models import Turn, TurnKind, TurnState
 from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, SampleState, TrainingRun
 from kernel.tenancy import tenant_scope
 
@@ -98,12 +98,12 @@ def read_versions(subject: Subject) -> list[VersionFacts]:
 
 
 def count_talk(subject: Subject) -> dict[str, int]:
-    """Return how many sessions and turns the policy has had, by the turns' kind."""
+    """Return how many turns the policy has had, by their kind."""
     with tenant_scope(subject.tenant_id):
         turns = Turn.objects.filter(policy_id=subject.policy_id)
-        counts = {row["kind"]: row["n"] for row in turns.values("kind").annotate(n=Count("pk")).order_by()}
-        sessions = Session.objects.filter(policy_id=subject.policy_id, kind=TurnKind.LIVE).count()
-        return {"sessions": sessions, **counts}
+        return {
+            row["kind"]: row["n"] for row in turns.values("kind").annotate(n=Count("pk")).order_by("kind")
+        }
 
 
 def _answered(policy: Policy) -> QuerySet[Turn]:

@@ -29,6 +29,11 @@ class Measurement:
         return Score(sum(answer.verdict.passed for answer in self.answers), len(self.answers))
 
     @property
+    def choice_score(self) -> Score:
+        """What versions are chosen by: a reply that pleases and says nothing of its question is worth nothing."""
+        return Score(self.passed_on_topic, len(self.answers))
+
+    @property
     def on_topic(self) -> int:
         """How many are about their question, passed or not."""
         return sum(answer.on_topic for answer in self.answers)

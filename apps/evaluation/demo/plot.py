@@ -23,6 +23,13 @@ def draw(report: Mapping[str, Any], path: Path) -> None:
         color="tab:blue",
         label="validation questions",
     )
+    rate.plot(
+        numbers,
+        [100 * row["validation_passed_on_topic"] / row["validation_of"] for row in measured],
+        marker=".",
+        color="tab:green",
+        label="the same, on topic",
+    )
     talked = [row for row in report["versions"] if row["first_replies"]]
     rate.plot(
         [row["number"] for row in talked],

@@ -126,6 +126,7 @@ def _version_row(version: VersionFacts, board: Board, talker: Talker, log: Reque
         "validation_passed": measured.score.passed if measured else None,
         "validation_of": measured.score.of if measured else 0,
         "validation_on_topic": measured.on_topic if measured else None,
+        "validation_passed_on_topic": measured.passed_on_topic if measured else None,
         "validation_mean_words": round(measured.mean_words, 1) if measured else None,
         "first_replies_passed": sum(answer.verdict.passed for answer in first),
         "first_replies": len(first),

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from textwrap import shorten
 from typing import Any
 
 from rich.console import Console, Group
@@ -81,17 +82,7 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
 
 def _versions_table(report: Mapping[str, Any]) -> Table:
     table = Table(title="Versions", title_justify="left")
-    for name in (
-        "version",
-        "from",
-        "validation",
-        "on topic",
-        "words",
-        "first replies",
-        "samples",
-        "step s",
-        "reply s",
-    ):
+    for name in ("version", "from", "taste", "+ topic", "words", "talk", "hinted", "step s", "reply s"):
         table.add_column(name, justify="right")
     for row in report["versions"]:
         measured = row["validation_of"]
@@ -99,16 +90,17 @@ def _versions_table(report: Mapping[str, Any]) -> Table:
             f"{row['number']}{' *' if row['number'] == report['chosen_version'] else ''}",
             str(row["parent"]),
             f"{row['validation_passed']}/{measured}" if measured else "-",
-            f"{row['validation_on_topic']}/{measured}" if measured else "-",
+            f"{row['validation_passed_on_topic']}/{measured}" if measured else "-",
             str(row["validation_mean_words"]) if measured else "-",
             f"{row['first_replies_passed']}/{row['first_replies']}" if row["first_replies"] else "-",
-            f"{row['samples']} ({row['samples_with_hint']} hinted)",
+            f"{row['samples_with_hint']}/{row['samples']}",
             f"{row['run_seconds']:.0f}",
             "-" if row["feedback_to_reply_s"] is None else f"{row['feedback_to_reply_s']:.0f}",
         )
     table.caption = (
-        "* chosen. 'first replies': training questions, as talked. 'reply s': from the batch's last feedback "
-        "to the first reply of the version."
+        "* chosen. taste: validation replies as the user wants them; + topic: those of them about the question. "
+        "talk: first replies in sessions. hinted: samples of its step with a hint. reply s: from the step's last "
+        "feedback to the first reply of the version."
     )
     return table
 
@@ -148,5 +140,6 @@ def _examples_table(report: Mapping[str, Any]) -> Table:
     for name in ("question", "version 0", f"version {report['chosen_version']}"):
         table.add_column(name, ratio=1)
     for example in report["examples"][:2]:
-        table.add_row(Text(example["question"]), Text(example["before"]), Text(example["after"]))
+        parts = (example["question"], example["before"], example["after"])
+        table.add_row(*(Text(shorten(part, 360, placeholder=" …")) for part in parts))
     return table

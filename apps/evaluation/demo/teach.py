@@ -22,8 +22,10 @@ HELD_OUT_REPLIES = 3
 FIRST_LOOK, SECOND_LOOK = 1, 1
 """Validation replies per question; the second look is only worth it where the first one saw something."""
 WORTH_IT = 0.25
-FINISH_S = 200.0
-"""Time kept for comparing the best versions and for the last measurement."""
+FINISH_S = 90.0
+FINISH_PER_MEASUREMENT = 0.5
+"""Time kept for comparing the best versions and for the last measurement: so much, and this part of what the first
+measurement took, whose replies were longer."""
 LAST_RUN_S = 60.0
 """How long a step under way may still take once the talk is over."""
 
@@ -81,11 +83,12 @@ async def teach(
         )
         board.phase = "talking"
         course = Course(before=before, after=before, chosen=0, newest=0)
+        board.talk_until_s = board.budget_s - FINISH_S - FINISH_PER_MEASUREMENT * board.elapsed_s
         async with _beside(talker.talk()):
             await _until_learned(board, exam, doors, aims, course)
         board.phase = "choosing a version"
-        await talker.drain()
         await doors.pause_training()
+        await talker.drain()
         await _until_quiet(board)
         await _choose(board, exam, doors, course)
         board.phase = f"measuring version {course.chosen} on the held-out questions"
@@ -144,14 +147,17 @@ class _Exam:
         await self.validate(version, replies=FIRST_LOOK)
         if self._board.scores[version].rate >= WORTH_IT:
             await self.validate(version, replies=SECOND_LOOK)
-        score = self._board.scores[version]
-        self._board.note(f"version {version}: {score.passed} of {score.of} validation replies")
+        measured = self._board.measured[version]
+        self._board.note(
+            f"version {version}: {measured.score.passed} of {measured.score.of} validation replies to the user's taste,"
+            f" {measured.passed_on_topic} of them on topic"
+        )
 
 
 async def _until_learned(board: Board, exam: _Exam, doors: Doors, aims: Aims, course: Course) -> None:
     """Measure each version as it goes live and act on it, until it is time to stop."""
     while True:
-        if board.elapsed_s > board.budget_s - FINISH_S:
+        if board.elapsed_s > board.talk_until_s:
             course.why_stopped = "time"
             return
         live = board.facts.live

@@ -114,7 +114,7 @@ def test_talk_is_counted_by_kind() -> None:
         _turn(who)
         _turn(who)
         _turn(who, kind=TurnKind.EVALUATION)
-    assert count_talk(Subject(who.tenant.id, who.policy.id)) == {"sessions": 2, "live": 2, "evaluation": 1}
+    assert count_talk(Subject(who.tenant.id, who.policy.id)) == {"evaluation": 1, "live": 2}
 
 
 def test_another_tenants_policy_is_out_of_sight() -> None:
