@@ -43,13 +43,17 @@ class TrainingConfig:
     """Weight of the distillation part, dimensionless."""
     kl_weight: Weight = 0.0
     """Weight of the KL divergence to the base, dimensionless."""
-    policy_form: Literal["decoupled", "doubly_clipped", "plain"] = "decoupled"
+    kl_kind: Literal["k1", "k2", "k3"] = "k3"
+    """How that divergence is estimated from a sampled token."""
+    policy_form: Literal["decoupled", "doubly_clipped", "plain", "gspo", "cispo"] = "decoupled"
     """How probability ratios enter the reward part."""
-    aggregation: Literal["token", "sequence"] = "token"
-    """Mean over tokens, or over replies of each reply's mean."""
-    opd_kind: Literal["sampled", "full_kl"] = "full_kl"
-    """Distil on the sampled tokens or over the whole vocabulary: less noise, so fewer steps and replies that stay
-    on their topic."""
+    aggregation: Literal["token", "sequence", "constant"] = "token"
+    """Mean over tokens, over replies of each reply's mean, or every reply as if equally long."""
+    opd_kind: Literal["sampled", "full_kl", "top_k", "top_k_select"] = "full_kl"
+    """Distil on the sampled tokens, over the whole vocabulary (less noise, so fewer steps and replies that stay on
+    their topic), or over the likeliest tokens."""
+    top_k: Annotated[int, Limits(1, 1024)] = 4
+    """How many likeliest tokens that is, count."""
     opd_teacher: Literal["base", "policy"] = "base"
     """Who reads the hint: the frozen base or the policy itself."""
     opd_clip: Annotated[float, Limits(1e-3, 20)] = 1.0
