@@ -113,7 +113,8 @@ class Home:
         known: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
         missing = [name for name in SECRETS if name not in known]
         if missing:
-            known |= {name: secrets.token_urlsafe(32) for name in missing}
+            # hexadecimal: a key that begins with a dash reads as an option
+            known |= {name: secrets.token_hex(24) for name in missing}
             write_private(path, json.dumps(known, indent=2))
         return known
 

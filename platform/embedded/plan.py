@@ -110,7 +110,7 @@ def _preparations(home: Home, env: Mapping[str, str], database: parts.Database) 
 
 def _faces(home: Home, env: Mapping[str, str], *, gateway_port: int, web_port: int) -> list[Service]:
     faces = []
-    for name, port in (("gateway", gateway_port), ("web", web_port)):
+    for name, port, page in (("gateway", gateway_port, "healthz"), ("web", web_port, "accounts/login/")):
         served = _process(
             home,
             name,
@@ -122,7 +122,7 @@ def _faces(home: Home, env: Mapping[str, str], *, gateway_port: int, web_port: i
             replace(
                 served,
                 after=("migrate", "valkey", "model"),
-                ready=responds(f"http://127.0.0.1:{port}/"),
+                ready=responds(f"http://127.0.0.1:{port}/{page}"),
                 said_when_ready=f"http://127.0.0.1:{port}",
             )
         )

@@ -49,14 +49,14 @@ class Lasting:
 
 
 def responds(url: str) -> Callable[[], bool]:
-    """Return a sign that holds while a server answers `url` with anything but a failure of its own."""
+    """Return a sign that holds while a server answers `url`, be it with an error: starting it again mends none."""
 
     def ready() -> bool:
         try:
             with urllib.request.urlopen(url, timeout=2.0):  # noqa: S310 - our own addresses
                 return True
-        except urllib.error.HTTPError as error:
-            return error.code < 500
+        except urllib.error.HTTPError:
+            return True
         except OSError:
             return False
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_urlsafe
+from secrets import token_hex
 
 from embedded import processes
 from embedded.database import Login, bootstrap
@@ -42,7 +42,7 @@ class Servers:
     def planned(cls) -> Servers:
         """Choose a fresh folder, a free port and a password."""
         folder = Path(tempfile.mkdtemp(prefix="attune-test-"))
-        return cls(folder, free_port(), token_urlsafe(16))
+        return cls(folder, free_port(), token_hex(16))
 
     @property
     def postgres(self) -> Postgres:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import stat
 import subprocess
@@ -102,6 +103,7 @@ def test_secrets_are_made_once_and_only_their_owner_reads_them(tmp_path: Path) -
     first = home.secrets()
     assert home.secrets() == first
     assert len(set(first.values())) == 6
+    assert all(re.fullmatch("[0-9a-f]{48}", value) for value in first.values())  # never read as an option
     assert stat.S_IMODE((tmp_path / "secrets.json").stat().st_mode) == 0o600
 
 
