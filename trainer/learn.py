@@ -9,9 +9,9 @@ import torch
 
 from trainer.batching import MicroBatch, Row, plan
 from trainer.contracts import StepConfig
-from trainer.losses.combined import Candidates, TokenBatch, combined_loss
+from trainer.losses.combined import Candidates, CombinedLoss, TokenBatch, combined_loss
 from trainer.losses.topk import top_k_kl
-from trainer.model.head import Teacher, score
+from trainer.model.head import Scores, Teacher, score
 from trainer.model.policy import PolicyModel
 from trainer.pull import Place, candidates
 from trainer.scoring import Tick, hidden_at
@@ -55,28 +55,30 @@ class Material:
     """Its hidden states, where top-k distillation asks for more than the sampled tokens; empty likewise."""
 
 
-def student_row(index: int, signal: Signal) -> Row:
-    """The sequence that the engine saw and wrote."""
-    output = signal.sample.output_ids
-    return Row(index, signal.sample.prompt_ids + output, len(output))
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """One policy's part of a pass: which samples, by the signal's index with their shares, and how."""
+
+    material: Material
+    chosen: Mapping[int, Shares]
+    config: StepConfig
+
+    def batches(self) -> list[MicroBatch]:
+        """Its micro-batches; they depend on nothing but the lot itself."""
+        rows = [student_row(index, self.material.signals[index]) for index in self.chosen]
+        return plan(rows, self.config.token_budget, share_prefixes=self.config.share_prefixes)
 
 
-def accumulate(
-    model: PolicyModel,
-    material: Material,
-    chosen: Mapping[int, Shares],
-    config: StepConfig,
-    tick: Tick,
-) -> tuple[Losses, dict[int, SampleTokens]]:
-    """Adds the gradient of the loss over the chosen samples to the adapter's parameters."""
-    rows = [student_row(index, material.signals[index]) for index in chosen]
-    sums = torch.zeros(4, dtype=torch.float64)
-    seen: dict[int, SampleTokens] = {}
-    for batch in plan(rows, config.token_budget, share_prefixes=config.share_prefixes):
-        tokens = _token_batch(model, batch, material, chosen, config)
-        loss = combined_loss(tokens, config.loss)
-        loss.total.backward()
-        sums += torch.stack([loss.total.detach(), loss.rl, loss.opd, loss.kl]).double().cpu()
+@dataclass(slots=True)
+class Tally:
+    """What a pass has seen so far."""
+
+    sums: torch.Tensor = field(default_factory=lambda: torch.zeros(4, dtype=torch.float64))
+    seen: dict[int, SampleTokens] = field(default_factory=dict)
+
+    def take(self, batch: MicroBatch, tokens: TokenBatch, loss: CombinedLoss, material: Material) -> None:
+        """Adds one micro-batch."""
+        self.sums += torch.stack([loss.total.detach(), loss.rl, loss.opd, loss.kl]).double().cpu()
         columns = zip(
             *(
                 column.detach().cpu().split(batch.sizes)
@@ -88,7 +90,7 @@ def accumulate(
         kls = [None] * len(batch.rows) if gap is None else gap.detach().cpu().split(batch.sizes)
         for row, (prox, behaviour, kept, clipped), kl in zip(batch.rows, columns, kls, strict=True):
             lesson = material.lessons.get(row.key)
-            seen[row.key] = SampleTokens(
+            self.seen[row.key] = SampleTokens(
                 prox=prox,
                 behaviour=behaviour if material.signals[row.key].in_ratio else None,
                 teacher=lesson.logprob.cpu() if lesson and lesson.logprob is not None else None,
@@ -96,9 +98,29 @@ def accumulate(
                 kept=kept,
                 clipped=clipped,
             )
-            tick(row.scored)
-    total, rl, opd, to_base = sums.tolist()
-    return Losses(total, rl, opd, to_base), seen
+
+    @property
+    def losses(self) -> Losses:
+        """Sums over the micro-batches."""
+        return Losses(*self.sums.tolist())
+
+
+def student_row(index: int, signal: Signal) -> Row:
+    """The sequence that the engine saw and wrote."""
+    output = signal.sample.output_ids
+    return Row(index, signal.sample.prompt_ids + output, len(output))
+
+
+def accumulate(model: PolicyModel, lot: Lot, tick: Tick) -> Tally:
+    """Adds the gradient of the loss over the lot's samples to the adapter's parameters."""
+    tally = Tally()
+    for batch in lot.batches():
+        tokens = token_batch(model, batch, hidden_at(model, batch), lot)
+        loss = combined_loss(tokens, lot.config.loss)
+        loss.total.backward()
+        tally.take(batch, tokens, loss, lot.material)
+        tick(sum(batch.sizes))
+    return tally
 
 
 def _gap(tokens: TokenBatch) -> torch.Tensor | None:
@@ -107,14 +129,20 @@ def _gap(tokens: TokenBatch) -> torch.Tensor | None:
     return tokens.teacher_kl if few is None else top_k_kl(few.logprob.detach(), few.teacher)
 
 
-def _token_batch(
+def token_batch(
     model: PolicyModel,
     batch: MicroBatch,
-    material: Material,
-    chosen: Mapping[int, Shares],
-    config: StepConfig,
+    hidden: torch.Tensor,
+    lot: Lot,
+    *,
+    logprob: torch.Tensor | None = None,
 ) -> TokenBatch:
+    """What the losses work on, from the states hidden [N, H] that predict the batch's scored ids.
+
+    `logprob` [N]: their log-probabilities where they are known already; otherwise they are computed here.
+    """
     device = model.ranks.device
+    material, config = lot.material, lot.config
     signals = [material.signals[row.key] for row in batch.rows]
 
     def spread(values: Sequence[float]) -> torch.Tensor:
@@ -126,11 +154,15 @@ def _token_batch(
         rows = zip(batch.rows, parts, strict=True)
         return torch.cat([found[row.key].to(device) if row.key in found else part for row, part in rows])
 
-    hidden, tokens = hidden_at(model, batch), batch.tokens().to(device)
+    tokens = batch.tokens().to(device)
     heat = spread([signal.temperature for signal in signals])
     teacher = _full_teacher(model, batch, material)
     whole = teacher if config.loss.opd_kind == "full_kl" else None
-    scores = score(model, hidden, tokens, heat, chunk=config.chunk_tokens, teacher=whole)
+    scores = (
+        Scores(logprob, None)
+        if logprob is not None and whole is None
+        else score(model, hidden, tokens, heat, chunk=config.chunk_tokens, teacher=whole)
+    )
     teacher_kl, few = scores.kl, None
     if teacher is not None and whole is None:
         place = Place(hidden, tokens, scores.logprob, heat, batch.sizes)
@@ -146,7 +178,7 @@ def _token_batch(
     }
     taught = {row.key: material.lessons[row.key] for row in batch.rows if row.key in material.lessons}
     said = {key: lesson.logprob for key, lesson in taught.items() if lesson.logprob is not None}
-    share = [chosen[row.key] for row in batch.rows]
+    share = [lot.chosen[row.key] for row in batch.rows]
     return TokenBatch(
         logprob=scores.logprob,
         prox=prox,

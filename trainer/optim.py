@@ -1,12 +1,14 @@
-"""The gradient's norm over all ranks, and its clip."""
+"""The gradient's norm over all ranks and its clip; the learning rate along a policy's lineage."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import torch
 import torch.distributed as dist
 
+from trainer.contracts import StepConfig
 from trainer.lora.layers import AdapterPair
 from trainer.model.parallel import Ranks
 
@@ -28,6 +30,24 @@ def clip_gradient(pairs: Mapping[str, AdapterPair], ranks: Ranks, limit: float) 
             if parameter.grad is not None:
                 parameter.grad.mul_(limit / norm)
     return norm
+
+
+def learning_rate(config: StepConfig, step: int) -> float:
+    """Of the optimiser's step number `step`, from 0, along the lineage: a linear rise over `warmup_steps`, then
+    constant, or down to `lr_floor` x lr over `schedule_steps`, where it stays."""
+    if step < config.warmup_steps:
+        return config.lr * (step + 1) / config.warmup_steps
+    if config.schedule == "constant":
+        return config.lr
+    done = min(1.0, (step - config.warmup_steps) / config.schedule_steps)
+    left = 1 - done if config.schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
+    return config.lr * (config.lr_floor + (1 - config.lr_floor) * left)
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, config: StepConfig, step: int) -> None:
+    """Makes the next step of `optimizer` the lineage's step number `step`."""
+    for group in optimizer.param_groups:
+        group["lr"] = learning_rate(config, step)
 
 
 def _squares(parameters: list[torch.nn.Parameter]) -> torch.Tensor:

@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -24,6 +24,7 @@ from trainer.contracts import (
     ScoreReport,
     ScoreRequest,
     StepRequest,
+    StepsRequest,
 )
 from trainer.errors import TrainerError
 from trainer.lora.layout import LayoutError
@@ -32,14 +33,16 @@ from trainer.model.parallel import share
 from trainer.model.policy import PolicyModel
 from trainer.scoring import sequence_logprobs
 from trainer.step import run_init, run_step
+from trainer.tenants import run_steps
 
 log = logging.getLogger("trainer")
 
-Request = StepRequest | InitRequest | ScoreRequest | Ping
+Request = StepRequest | StepsRequest | InitRequest | ScoreRequest | Ping
 Say = Callable[[Contract], None]
 
 REQUESTS: dict[str, type[Request]] = {
     "step": StepRequest,
+    "steps": StepsRequest,
     "init": InitRequest,
     "score": ScoreRequest,
     "ping": Ping,
@@ -85,7 +88,8 @@ def answer(model: PolicyModel, line: str, say: Say) -> None:
     try:
         request = parse(line)
         run_id = request.run_id
-        say(_carry_out(model, request, say))
+        for message in _carry_out(model, request, say):
+            say(message)
     except ContractError as error:
         say(ErrorLine("bad_request", str(error), run_id or _run_id(line)))
     except Exception as error:  # the process must outlive any one request
@@ -107,14 +111,16 @@ def parse(line: str) -> Request:
     return REQUESTS[kind].from_json(data)
 
 
-def _carry_out(model: PolicyModel, request: Request, say: Say) -> Contract:
+def _carry_out(model: PolicyModel, request: Request, say: Say) -> Sequence[Contract]:
     if isinstance(request, Ping):
-        return Pong(request.run_id)
+        return [Pong(request.run_id)]
     if isinstance(request, StepRequest):
-        return run_step(model, request, say)
+        return [run_step(model, request, say)]
+    if isinstance(request, StepsRequest):
+        return run_steps(model, request.steps, say)
     if isinstance(request, InitRequest):
-        return run_init(model, request, say)
-    return _score(model, request)
+        return [run_init(model, request, say)]
+    return [_score(model, request)]
 
 
 def _score(model: PolicyModel, request: ScoreRequest) -> ScoreReport:

@@ -119,7 +119,7 @@ def shares(signals: Sequence[Signal], config: StepConfig) -> list[Shares]:
 
 def _misfit(prompt: tuple[int, ...], sample: SampleInput, vocab: int, max_tokens: int) -> str:
     if len(prompt) + len(sample.output_ids) > max_tokens:
-        return f"longer than the model's {max_tokens} tokens"
+        return f"longer than the limit of {max_tokens} tokens"
     if max(prompt) >= vocab or max(sample.output_ids) >= vocab:
         return f"a token id outside the vocabulary of {vocab}"
     return ""

@@ -6,35 +6,27 @@ steps, so a step after a restart is the same step.
 
 from __future__ import annotations
 
-import math
-import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
 from trainer.advantage import updated_baseline
-from trainer.artefact import Parent, check_target, read_parent, write_artefact
-from trainer.contracts import (
-    Artefact,
-    BaselineState,
-    InitRequest,
-    Probe,
-    StepReport,
-    StepRequest,
-)
+from trainer.artefact import Parent, check_target, read_parent
+from trainer.contracts import BaselineState, InitRequest, StepReport, StepRequest
 from trainer.errors import StepFailedError, StepRefusedError
-from trainer.learn import Losses, Material, accumulate, student_row
+from trainer.learn import Material, accumulate, student_row
 from trainer.lora.layout import LayoutError
-from trainer.lora.state import Adapter, peft_config
-from trainer.metrics import loss_metrics, moved, rollout_metrics, sizes, strongest_signal
-from trainer.model.parallel import share
+from trainer.lora.state import Adapter
+from trainer.metrics import sizes
 from trainer.model.policy import PolicyModel
-from trainer.optim import clip_gradient
 from trainer.recorder import Notify, Recorder
-from trainer.scoring import Tick, hidden_states, logprobs, sequence_logprobs
-from trainer.signals import NOISE, Signal, read_signals, rewards_used, shares
+from trainer.scoring import Tick, hidden_states, logprobs
+from trainer.signals import NOISE, Signal, read_signals, rewards_used
 from trainer.teacher import lessons
+from trainer.update import Gradient, Opened, check, learn
+from trainer.version import artefact_bytes, write
 
 
 def run_step(model: PolicyModel, request: StepRequest, notify: Notify = lambda _: None) -> StepReport:
@@ -43,8 +35,23 @@ def run_step(model: PolicyModel, request: StepRequest, notify: Notify = lambda _
     All ranks call it with the same request; the files are written by the first.
     """
     run = Recorder(request, notify)
+
+    def make() -> StepReport:
+        opened = open_step(model, request, run)
+        if isinstance(opened, StepReport):
+            return opened
+        return close_step(model, opened, lambda lot, tick: accumulate(model, lot, tick))
+
+    return guarded(run, request, make)
+
+
+T = TypeVar("T")
+
+
+def guarded(run: Recorder, request: StepRequest, make: Callable[[], T]) -> T | StepReport:
+    """What `make` gives, or a report of what stopped it."""
     try:
-        return _step(model, request, run)
+        return make()
     except StepRefusedError as error:
         return run.report("refused", error.code, str(error), request.baseline)
     except StepFailedError as error:
@@ -55,44 +62,52 @@ def run_init(model: PolicyModel, request: InitRequest, notify: Notify = lambda _
     """Writes a fresh adapter: B = 0, so it answers as the base does, with an optimiser that has seen nothing."""
     run = Recorder(request, notify)
     try:
-        check_target(Path(request.out_dir), _artefact_bytes(model, request.lora.rank))
+        check_target(Path(request.out_dir), artefact_bytes(model, request.lora.rank))
         adapter = Adapter(model, request.lora)
         adapter.initialise(request.seed)
-        artefact = _write(model, adapter, request, run, parent_hash=None)
+        artefact = write(model, adapter, request, run, parent_hash=None)
     except StepFailedError as error:
         return run.report("failed", error.code, str(error), BaselineState())
     return run.report("made", "ok", "a fresh adapter was written", BaselineState(), artefact)
 
 
-def _step(model: PolicyModel, request: StepRequest, run: Recorder) -> StepReport:
+def open_step(model: PolicyModel, request: StepRequest, run: Recorder) -> Opened | StepReport:
+    """Everything before the pass; leaves the parent's adapter on the model. A report where there is nothing to do."""
     config = request.config
+    longest = min(model.shape.max_tokens, config.max_sequence_tokens or model.shape.max_tokens)
     run.signals = read_signals(
-        request.samples, config, request.baseline, vocab=model.shape.vocab, max_tokens=model.shape.max_tokens
+        request.samples, config, request.baseline, vocab=model.shape.vocab, max_tokens=longest
     )
     run.metrics = {"lr": config.lr, **sizes(run.signals, config)}
     after = updated_baseline(request.baseline, rewards_used(run.signals), config)
     if not any(s.opd or (s.rl and abs(s.advantage) > NOISE) for s in run.signals):
         return run.report("no_op", "no_signal", _why_no_signal(run.signals), after)
-    check_target(Path(request.out_dir), _artefact_bytes(model, config.lora.rank))
+    if not request.dry_run:
+        check_target(Path(request.out_dir), artefact_bytes(model, config.lora.rank))
     with run.phase("load", 1):
-        adapter, parent_hash = _load(model, request)
-    material = _gather(model, request, run)
-    ended = _learn(model, adapter, material, request=request, run=run, after=after)
+        adapter = Adapter(model, config.lora)
+        parent_hash = load_adapter(adapter, request)
+    return Opened(request, run, adapter, _gather(model, request, run), parent_hash, after)
+
+
+def close_step(model: PolicyModel, opened: Opened, gradient: Gradient) -> StepReport:
+    """The pass and everything after it, with the parent's adapter on the model."""
+    run = opened.run
+    ended = learn(model, opened, gradient)
     if ended is not None:
         return ended
-    _check(model, request, run)
-    artefact = _write(model, adapter, request, run, parent_hash=parent_hash)
+    check(model, opened.request, run)
+    artefact = write(model, opened.adapter, opened.request, run, parent_hash=opened.parent_hash)
     run.metrics["step"] = float(artefact.step)
-    return run.report("made", "ok", "a version was made", after, artefact)
+    return run.report("made", "ok", "a version was made", opened.after, artefact)
 
 
-def _load(model: PolicyModel, request: StepRequest) -> tuple[Adapter, str | None]:
-    """The parent's adapter and optimiser on the model, or fresh ones; and the parent's hash."""
+def load_adapter(adapter: Adapter, request: StepRequest) -> str | None:
+    """Puts the parent's adapter and optimiser on the model, or fresh ones; returns the parent's hash."""
     spec = request.config.lora
-    adapter = Adapter(model, spec)
     if request.parent_dir is None:
         adapter.initialise(request.seed)
-        return adapter, None
+        return None
     parent: Parent = read_parent(Path(request.parent_dir), request.parent_hash)
     if parent.spec != spec:
         raise StepFailedError("bad_parent", f"the parent's adapter is {parent.spec}, the request's {spec}")
@@ -100,7 +115,7 @@ def _load(model: PolicyModel, request: StepRequest) -> tuple[Adapter, str | None
         adapter.load(parent.weights, parent.optimizer)
     except LayoutError as error:
         raise StepFailedError("bad_parent", f"{request.parent_dir}: {error}") from error
-    return adapter, parent.hash
+    return parent.hash
 
 
 def _gather(model: PolicyModel, request: StepRequest, run: Recorder) -> Material:
@@ -128,160 +143,8 @@ def _gather(model: PolicyModel, request: StepRequest, run: Recorder) -> Material
     return Material(signals=run.signals, lessons=taught, base=base, prox=prox, prox_hidden=states)
 
 
-def _learn(
-    model: PolicyModel,
-    adapter: Adapter,
-    material: Material,
-    *,
-    request: StepRequest,
-    run: Recorder,
-    after: BaselineState,
-) -> StepReport | None:
-    """One pass over the samples. A report where the step ends here without a version, otherwise None."""
-    config = request.config
-    adamw = adapter.optimizer(config)
-    stepped = False
-    order = [index for index, signal in enumerate(run.signals) if signal.parts]
-    if config.updates > 1:
-        random.Random(request.seed).shuffle(order)  # noqa: S311 - an order, not a secret
-    with run.phase("learn", int(run.metrics["tokens"])) as tick:
-        for update in range(min(config.updates, len(order))):
-            part = order[update :: config.updates]
-            split = shares([run.signals[index] for index in part], config)
-            adamw.zero_grad()
-            losses, seen = accumulate(model, material, dict(zip(part, split, strict=True)), config, tick)
-            run.seen |= seen
-            norm = clip_gradient(adapter.pairs, model.ranks, config.grad_clip)
-            _refuse_bad_numbers(losses, norm, request, run)
-            if config.lr == 0:
-                return run.report("no_op", "lr_zero", "the learning rate is 0", request.baseline)
-            if (ess := run.metrics.get("ess", 1.0)) < config.min_ess:
-                reason = f"effective sample size {ess:.2f} is under {config.min_ess:.2f}: too far off-policy"
-                return run.report("skipped", "low_ess", reason, request.baseline)
-            if strongest_signal([run.signals[index] for index in part], seen) > NOISE:
-                adamw.step()
-                stepped = True
-    if not stepped:
-        return run.report(
-            "no_op", "no_signal", "no signal: the teacher agrees with the policy everywhere", after
-        )
-    adapter.adopt(adamw)
-    adamw.zero_grad()
-    return None
-
-
-def _refuse_bad_numbers(losses: Losses, norm: float, request: StepRequest, run: Recorder) -> None:
-    """Writes the pass's metrics down and raises `StepRefusedError` where one is past its bound."""
-    config = request.config
-    run.metrics |= {
-        **rollout_metrics(run.seen, config),
-        **loss_metrics(losses, run.seen, config),
-        "grad_norm": norm,
-    }
-    if not (math.isfinite(losses.total) and math.isfinite(norm)):
-        raise StepRefusedError("not_finite", f"loss {losses.total}, gradient norm {norm}")
-    gap = run.metrics.get("rollout_k3", 0.0)
-    if not gap <= config.max_rollout_k3:
-        raise StepRefusedError(
-            "rollout_kl",
-            f"k3(engine, learner) {gap:.3g} is over {config.max_rollout_k3:g}: another policy's replies",
-        )
-    if norm > config.max_grad_norm:
-        raise StepRefusedError("grad_norm", f"gradient norm {norm:.3g} is over {config.max_grad_norm:g}")
-
-
-def _check(model: PolicyModel, request: StepRequest, run: Recorder) -> None:
-    """Looks at the policy after the step, on the shortest samples; raises `StepRefusedError` where it went too far."""
-    config = request.config
-    rows, tokens = [], 0
-    for row in sorted(
-        (student_row(i, run.signals[i]) for i in run.seen), key=lambda row: (len(row.ids), row.key)
-    ):
-        if tokens >= config.check_tokens:
-            break
-        rows.append(row)
-        tokens += row.scored
-    if not rows:
-        return
-    with run.phase("check", tokens) as tick:
-        heat = {row.key: run.signals[row.key].temperature for row in rows}
-        now = logprobs(model, rows, heat, budget=config.token_budget, chunk=config.chunk_tokens, tick=tick)
-    run.metrics |= moved([run.seen[row.key].prox for row in rows], [now[row.key] for row in rows])
-    change = run.metrics["step_k3"]
-    if not math.isfinite(change):
-        raise StepRefusedError("not_finite", "the policy after the step is not finite")
-    if change > config.max_step_k3:
-        raise StepRefusedError("step_kl", f"k3 of the step {change:.3g} is over {config.max_step_k3:g}")
-
-
-def _write(
-    model: PolicyModel,
-    adapter: Adapter,
-    request: StepRequest | InitRequest,
-    run: Recorder,
-    *,
-    parent_hash: str | None,
-) -> Artefact:
-    with run.phase("write", 1 + len(request.probe_ids)) as tick:
-        probe = _probe(model, request)
-        tick(len(request.probe_ids))
-        weights, optimizer = adapter.peft_tensors(), adapter.optimizer_tensors()
-        about = {"run_id": request.run_id, "seed": request.seed}
-        if isinstance(request, StepRequest):
-            about["config"] = request.config.to_json()
-        return _on_first(
-            model,
-            lambda: write_artefact(
-                Path(request.out_dir),
-                weights=weights,
-                optimizer=optimizer,
-                config=peft_config(adapter.spec, request.base_model or model.directory.name),
-                step=adapter.step,
-                parent_hash=parent_hash,
-                probe=probe,
-                about=about,
-            ),
-        )
-
-
-def _probe(model: PolicyModel, request: StepRequest | InitRequest) -> tuple[Probe, ...]:
-    """What the new adapter and the bare base say of the probe sequences. Raises where that is not finite."""
-    size = {"budget": 4096, "chunk": 128}
-    adapted = sequence_logprobs(model, request.probe_ids, **size)
-    with model.bare():
-        bare = sequence_logprobs(model, request.probe_ids, **size)
-    if not all(math.isfinite(value) for one in adapted for value in one):
-        raise StepRefusedError("not_finite", "the policy after the step is not finite on the probes")
-    return tuple(
-        Probe(ids=ids, logprobs=mine, base_logprobs=theirs)
-        for ids, mine, theirs in zip(request.probe_ids, adapted, bare, strict=True)
-    )
-
-
-def _on_first(model: PolicyModel, write: Callable[[], Artefact]) -> Artefact:
-    """Runs on the first rank; its result, or its failure, is every rank's."""
-    result: tuple[Artefact | None, str, str] = (None, "", "")
-    if model.ranks.first:
-        try:
-            result = (write(), "", "")
-        except StepFailedError as error:
-            result = (None, error.code, str(error))
-    artefact, code, message = share(result, model.ranks)
-    if artefact is None:
-        raise StepFailedError(code, message)
-    return artefact
-
-
 def _why_no_signal(signals: list[Signal]) -> str:
     if any(signal.rl for signal in signals):
         return "no signal: every reward equals the baseline and there is no hint"
     reasons = sorted({signal.reason for signal in signals if signal.reason})
     return f"no signal: {' | '.join(reasons) or 'no samples'}"
-
-
-def _artefact_bytes(model: PolicyModel, rank: int) -> int:
-    """About what an artefact takes: weights and two moments of each, float32, and as much again to be safe."""
-    shape = model.shape
-    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
-    widths = 4 * shape.hidden + 2 * (queries + keys) + queries + keys + 3 * (shape.hidden + shape.ffn)
-    return 4 * 3 * 2 * rank * shape.layers * widths

@@ -18,7 +18,7 @@ from transformers import AutoModelForCausalLM
 from tests.load.measure import publish, random_model, side_by_side
 from trainer.artefact import write_artefact
 from trainer.contracts import BaselineState, LoraSpec, LossConfig, SampleInput, StepConfig
-from trainer.learn import Material, accumulate
+from trainer.learn import Lot, Material, accumulate
 from trainer.lora.state import Adapter, peft_config
 from trainer.model.parallel import choose_device, join
 from trainer.model.policy import PolicyModel
@@ -85,13 +85,8 @@ class Ours:
     def gradient(self) -> None:
         self.adamw.zero_grad()
         material = Material(self.signals, {}, base={}, prox={})
-        accumulate(
-            self.model,
-            material,
-            dict(enumerate(shares(self.signals, self.config))),
-            self.config,
-            lambda _: None,
-        )
+        lot = Lot(material, dict(enumerate(shares(self.signals, self.config))), self.config)
+        accumulate(self.model, lot, lambda _: None)
 
     def step(self) -> None:
         self.gradient()

@@ -1,6 +1,6 @@
 """What the trainer is told and what it answers. No torch: whoever speaks to the trainer imports only this.
 
-Lines on the child's standard input are `StepRequest`, `InitRequest`, `ScoreRequest` or `Ping`; lines on its
+Lines on the child's standard input are `StepRequest`, `StepsRequest`, `InitRequest`, `ScoreRequest` or `Ping`; lines on its
 standard output are `Ready`, `Pong`, `ProgressEvent`, `StepReport`, `ScoreReport` or `ErrorLine`. Each has a
 `kind`. Every log-probability is in nats; every length in tokens; every duration in seconds.
 """
@@ -25,6 +25,7 @@ from trainer.contracts.requests import (
     SampleInput,
     ScoreRequest,
     StepRequest,
+    StepsRequest,
 )
 from trainer.contracts.types import Outcome, Part
 
@@ -51,4 +52,5 @@ __all__ = [
     "StepConfig",
     "StepReport",
     "StepRequest",
+    "StepsRequest",
 ]

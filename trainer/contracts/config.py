@@ -86,6 +86,14 @@ class StepConfig(Contract):
     """Shape of the adapter; must equal the parent's."""
     lr: Annotated[float, Bounds(0, 1)] = 1e-4
     """AdamW's learning rate; 0 is a no-op by definition."""
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """How the learning rate goes on after the warm-up, along the policy's lineage; see `trainer/optim.py`."""
+    warmup_steps: Annotated[int, Bounds(0, 1_000_000)] = 0
+    """Optimiser steps in which the learning rate rises to `lr`, from the lineage's first."""
+    schedule_steps: Annotated[int, Bounds(1, 10_000_000)] = 1000
+    """`linear`, `cosine`: optimiser steps after the warm-up until the floor."""
+    lr_floor: Fraction = 0.0
+    """`linear`, `cosine`: what is left of `lr` in the end, as a fraction."""
     beta1: Annotated[float, Bounds(0, 0.9999)] = 0.9
     """AdamW's decay of the first moment."""
     beta2: Annotated[float, Bounds(0, 0.99999)] = 0.999
@@ -108,6 +116,8 @@ class StepConfig(Contract):
     """Mean k3(prox, policy after the step), nats, on the check tokens, above which the step is refused."""
     check_tokens: Annotated[int, Bounds(0, 1_000_000)] = 256
     """Reply tokens scored again after the step, to see how far it went; 0: only the probes are looked at."""
+    max_sequence_tokens: Annotated[int, Bounds(1, 1_048_576)] | None = None
+    """A sample of more tokens, prompt and reply, is left out and says so; None: only the model's own limit."""
     token_budget: Annotated[int, Bounds(16, 10_000_000)] = 4096
     """Padded tokens in one micro-batch; a longer sequence goes alone."""
     share_prefixes: bool = True

@@ -73,7 +73,7 @@ class StepReport(Contract):
     outcome: Outcome
     """See `Outcome`."""
     code: str
-    """Machine's word for it: ok, lr_zero, no_signal, low_ess, not_finite, grad_norm, rollout_kl, step_kl, no_space,
+    """Machine's word for it: ok, lr_zero, dry_run, no_signal, low_ess, not_finite, grad_norm, rollout_kl, step_kl, no_space,
     io_error, bad_parent, out_dir_exists."""
     reason: str
     """The same in a sentence for a person."""

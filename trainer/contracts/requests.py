@@ -93,8 +93,27 @@ class StepRequest(Contract):
     """Sequences whose log-probabilities are stored with the version, so that an engine can be asked for the same."""
     base_model: Annotated[str, Bounds(0, 4096)] = ""
     """Name of the base in the artefact's files; empty: the model directory's name."""
+    dry_run: bool = False
+    """Report losses, drift and the gradient's norm as a step would, without making it or writing anything."""
     kind: Literal["step"] = "step"
     """Says what the line is."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepsRequest(Contract):
+    """Make one step of each of several policies; small ones share a pass. Answered by one report for each, in order,
+    under the run ids of the steps."""
+
+    run_id: Name
+    """Comes back only where the whole line is in error."""
+    steps: Annotated[tuple[StepRequest, ...], Bounds(1, 4096)]
+    """What to do; no two write to the same directory."""
+    kind: Literal["steps"] = "steps"
+    """Says what the line is."""
+
+    def rules(self) -> None:
+        if len({step.out_dir for step in self.steps}) < len(self.steps):
+            raise ContractError("StepsRequest.steps: two steps write to the same directory")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,13 @@ PEFT's own Megatron support does not work with this megatron-core, so two small 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from megatron.core.tensor_parallel import ColumnParallelLinear, RowParallelLinear
 from megatron.core.tensor_parallel.mappings import (
     copy_to_tensor_model_parallel_region,
@@ -37,6 +40,15 @@ class AdapterPair:
     row_parallel: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Wearer:
+    """Tokens [start, stop) of a pass that run under an adapter of their own, by layer name."""
+
+    start: int
+    stop: int
+    pairs: Mapping[str, AdapterPair]
+
+
 class _MegatronLora(nn.Module, LoraLayer):
     base_layer: Any
     lora_A: Any  # noqa: N815 - PEFT's name
@@ -45,6 +57,7 @@ class _MegatronLora(nn.Module, LoraLayer):
     update_layer: Any
     scaling: dict[str, float]
     tp_group: Any
+    crowd: list[tuple[slice, nn.Parameter, nn.Parameter]] | None
     _disable_adapters: Any
 
     def __init__(
@@ -60,6 +73,7 @@ class _MegatronLora(nn.Module, LoraLayer):
         LoraLayer.__init__(self, base_layer)
         base: Any = self.get_base_layer()
         self.tp_group = base.tp_group
+        self.crowd = None
         self.measure(base)
         self._active_adapter = adapter_name
         self.update_layer(adapter_name, r, lora_alpha, config=config)
@@ -68,16 +82,21 @@ class _MegatronLora(nn.Module, LoraLayer):
         """Sets `in_features` and `out_features` of this rank."""
         raise NotImplementedError
 
-    def low_rank(self, x: torch.Tensor) -> torch.Tensor:
-        """B(A(x)), with what the ranks must exchange in between."""
+    def low_rank(self, x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """x A^T B^T, with what the ranks must exchange in between."""
         raise NotImplementedError
 
     def forward(self, x: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
         y, bias = self.base_layer(x, *args, **kwargs)
         if self.disable_adapters:
             return y, bias
-        delta = self.low_rank(x.to(self.lora_A[ADAPTER].weight.dtype)) * self.scaling[ADAPTER]
-        return y + delta.to(y.dtype), bias
+        own = self.lora_A[ADAPTER].weight, self.lora_B[ADAPTER].weight
+        wide = x.to(own[0].dtype)
+        if self.crowd is None:
+            delta = self.low_rank(wide, *own)
+        else:
+            delta = torch.cat([self.low_rank(wide[part], a, b) for part, a, b in self.crowd])
+        return y + (delta * self.scaling[ADAPTER]).to(y.dtype), bias
 
 
 class ColumnLora(_MegatronLora):
@@ -86,9 +105,8 @@ class ColumnLora(_MegatronLora):
     def measure(self, base: Any) -> None:
         self.in_features, self.out_features = base.input_size, base.output_size_per_partition
 
-    def low_rank(self, x: torch.Tensor) -> torch.Tensor:
-        narrow = copy_to_tensor_model_parallel_region(self.lora_A[ADAPTER](x), group=self.tp_group)
-        return self.lora_B[ADAPTER](narrow)
+    def low_rank(self, x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return F.linear(copy_to_tensor_model_parallel_region(F.linear(x, a), group=self.tp_group), b)
 
 
 class RowLora(_MegatronLora):
@@ -97,9 +115,8 @@ class RowLora(_MegatronLora):
     def measure(self, base: Any) -> None:
         self.in_features, self.out_features = base.input_size_per_partition, base.output_size
 
-    def low_rank(self, x: torch.Tensor) -> torch.Tensor:
-        narrow = reduce_from_tensor_model_parallel_region(self.lora_A[ADAPTER](x), group=self.tp_group)
-        return self.lora_B[ADAPTER](narrow)
+    def low_rank(self, x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return F.linear(reduce_from_tensor_model_parallel_region(F.linear(x, a), group=self.tp_group), b)
 
 
 def attach(gpt: nn.Module, spec: LoraSpec) -> dict[str, AdapterPair]:
@@ -135,6 +152,21 @@ def set_enabled(gpt: nn.Module, *, on: bool) -> None:
     for module in gpt.modules():
         if isinstance(module, _MegatronLora):
             module._disable_adapters = not on  # noqa: SLF001 - enable_adapters() would also touch requires_grad
+
+
+@contextmanager
+def dressed(gpt: nn.Module, wearers: Sequence[Wearer]) -> Iterator[None]:
+    """Inside, each stretch of tokens (the first dimension of every layer's input) runs under its wearer's adapter,
+    instead of the model's own. The stretches follow one another and cover all tokens."""
+    layers = {name: module for name, module in gpt.named_modules() if isinstance(module, _MegatronLora)}
+    for name, layer in layers.items():
+        pairs = [(slice(one.start, one.stop), one.pairs[name]) for one in wearers]
+        layer.crowd = [(part, pair.a, pair.b) for part, pair in pairs]
+    try:
+        yield
+    finally:
+        for layer in layers.values():
+            layer.crowd = None
 
 
 def _detach(gpt: nn.Module) -> None:

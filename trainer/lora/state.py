@@ -14,6 +14,9 @@ from trainer.lora.layers import AdapterPair
 from trainer.lora.layout import LayoutError, Tensors, from_peft, sliced, to_peft, whole, whole_sizes
 from trainer.model.policy import PolicyModel
 
+Values = dict[str, AdapterPair]
+"""An adapter that is not the model's own, by layer name."""
+
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
@@ -89,6 +92,26 @@ class Adapter:
             if state:
                 self.step = int(state["step"])
                 self._moments[name] = {moment: state[moment] for moment in MOMENTS}
+
+    def take_off(self) -> Values:
+        """A copy of the values, and room for gradients, that does not change with the model; the optimiser's state is
+        let go: it comes back with `load`."""
+        self._moments = {}
+        return {
+            name: AdapterPair(
+                a=torch.nn.Parameter(pair.a.detach().clone()),
+                b=torch.nn.Parameter(pair.b.detach().clone()),
+                row_parallel=pair.row_parallel,
+            )
+            for name, pair in self.pairs.items()
+        }
+
+    def take_gradient(self, values: Values) -> None:
+        """The gradients of what was taken off, moved onto the parameters."""
+        for name, pair in self.pairs.items():
+            other = values[name]
+            pair.a.grad, pair.b.grad = other.a.grad, other.b.grad
+            other.a.grad = other.b.grad = None
 
     def peft_tensors(self) -> Tensors:
         """Whole matrices by PEFT's names, on the host; all ranks must call."""

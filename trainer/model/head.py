@@ -12,8 +12,13 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.nn.functional as F
 
 from trainer.model.policy import PolicyModel
+
+EVEN = 8
+"""Tokens come in multiples of this: a product of one or two rows takes another path than one of many, and a token's
+last digits must not depend on how many others happen to be in its chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +53,31 @@ def score(
 
     Differentiable in `hidden` wherever it asks for a gradient.
     """
+    count = hidden.size(0)
+    missing = -count % min(chunk, EVEN)
+    if missing:
+        hidden, tokens, temperature, teacher = _padded(hidden, tokens, temperature, teacher, missing)
     if teacher is None:
         logprob, _ = _Score.apply(hidden, tokens, temperature, None, None, model, chunk)
-        return Scores(logprob, None)
+        return Scores(logprob[:count], None)
     logprob, kl = _Score.apply(hidden, tokens, temperature, teacher.hidden, teacher.share, model, chunk)
-    return Scores(logprob, kl)
+    return Scores(logprob[:count], kl[:count])
+
+
+def _padded(
+    hidden: torch.Tensor,
+    tokens: torch.Tensor,
+    temperature: torch.Tensor,
+    teacher: Teacher | None,
+    missing: int,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, Teacher | None]:
+    """With `missing` tokens more, whose scores nobody asks for."""
+    if teacher is not None:
+        share = F.pad(teacher.share, (0, missing))
+        share[0, -missing:] = 1.0
+        teacher = Teacher(F.pad(teacher.hidden, (0, 0, 0, missing)), share)
+    heat = F.pad(temperature, (0, missing), value=1.0)
+    return F.pad(hidden, (0, 0, 0, missing)), F.pad(tokens, (0, missing)), heat, teacher
 
 
 class _Score(torch.autograd.Function):

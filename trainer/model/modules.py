@@ -27,6 +27,7 @@ class SdpaCoreAttention(MegatronModule):
     ) -> None:
         super().__init__(config=config)
         self.scale = softmax_scale
+        self.blocks: list[tuple[int, int]] | None = None
 
     def forward(  # noqa: PLR0917 - Megatron's signature
         self,
@@ -38,7 +39,23 @@ class SdpaCoreAttention(MegatronModule):
         attention_bias: torch.Tensor | None = None,
         packed_seq_params: Any = None,
     ) -> torch.Tensor:
-        """query [T, B, heads, D], key and value [T, B, groups, D] -> [T, B, heads * D]; padding stands right."""
+        """query [T, B, heads, D], key and value [T, B, groups, D] -> [T, B, heads * D]; padding stands right.
+
+        With `blocks` [(T_i, B_i)] set, the tokens [N, 1, ...] are blocks of [T_i, B_i], one after the other, each
+        computed as it would be alone.
+        """
+        if self.blocks is None:
+            return self._attend(query, key, value)
+        sizes = [length * rows for length, rows in self.blocks]
+        parts = zip(self.blocks, query.split(sizes), key.split(sizes), value.split(sizes), strict=True)
+        return torch.cat(
+            [
+                self._attend(*(x.reshape(length, rows, *x.shape[2:]) for x in qkv)).flatten(0, 1)[:, None]
+                for (length, rows), *qkv in parts
+            ]
+        )
+
+    def _attend(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
         q, k, v = (x.permute(1, 2, 0, 3) for x in (query, key, value))
         out = F.scaled_dot_product_attention(
             q, k, v, is_causal=True, scale=self.scale, enable_gqa=q.size(1) != k.size(1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from megatron.core.transformer.enums import AttnBackend
 from megatron.core.transformer.transformer_config import TransformerConfig
 
 from trainer.contracts import LoraSpec
-from trainer.lora.layers import AdapterPair, attach, set_enabled
+from trainer.lora.layers import AdapterPair, Wearer, attach, dressed, set_enabled
 from trainer.model.checkpoint import load_into, padded_vocab
 from trainer.model.modules import HostRotaryEmbedding, SdpaCoreAttention
 from trainer.model.parallel import Ranks
@@ -72,6 +73,44 @@ class PolicyModel:
             rotary_pos_emb=self.gpt.rotary_pos_emb(ids.size(1)),
         )
         return states
+
+    def hidden_together(
+        self, blocks: Sequence[tuple[torch.Tensor, Mapping[str, AdapterPair]]]
+    ) -> list[torch.Tensor]:
+        """Blocks of ids [B_i, T_i], each with an adapter of its own -> hidden states [T_i, B_i, hidden] of each.
+
+        All tokens go through the base's linears at once, without padding between blocks; attention and the adapters
+        see each block as if it were alone. The pairs are of the shape that `adapter` attached last.
+        """
+        flat = torch.cat([ids.T.reshape(-1) for ids, _ in blocks]).to(self.ranks.device)
+        positions = torch.cat(
+            [torch.arange(ids.size(1)).repeat_interleave(ids.size(0)) for ids, _ in blocks]
+        ).to(flat.device)
+        ends = list(accumulate(ids.numel() for ids, _ in blocks))
+        wearers = [
+            Wearer(end - ids.numel(), end, pairs) for end, (ids, pairs) in zip(ends, blocks, strict=True)
+        ]
+        with dressed(self.gpt, wearers), self._blocks([(ids.size(1), ids.size(0)) for ids, _ in blocks]):
+            states: torch.Tensor = self.gpt.decoder(
+                hidden_states=self.gpt.embedding(input_ids=flat[None], position_ids=positions[None]),
+                attention_mask=None,
+                rotary_pos_emb=self.gpt.rotary_pos_emb(int(positions.max()) + 1)[positions],
+            )
+        return [
+            states[one.start : one.stop].reshape(ids.size(1), ids.size(0), -1)
+            for one, (ids, _) in zip(wearers, blocks, strict=True)
+        ]
+
+    @contextmanager
+    def _blocks(self, sizes: list[tuple[int, int]]) -> Iterator[None]:
+        attention = [module for module in self.gpt.modules() if isinstance(module, SdpaCoreAttention)]
+        for module in attention:
+            module.blocks = sizes
+        try:
+            yield
+        finally:
+            for module in attention:
+                module.blocks = None
 
     @property
     def head(self) -> torch.Tensor:

@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM
 from trainer.artefact import write_artefact
 from trainer.batching import plan
 from trainer.contracts import BaselineState, LoraSpec, LossConfig, SampleInput, StepConfig
-from trainer.learn import Losses, Material, SampleTokens, accumulate, student_row
+from trainer.learn import Losses, Lot, Material, SampleTokens, accumulate, student_row
 from trainer.lora.state import Adapter, peft_config
 from trainer.model.head import Teacher, score
 from trainer.model.policy import PolicyModel
@@ -68,13 +68,13 @@ def gradients(
     signals = read_signals(samples, config, ZERO, vocab=320, max_tokens=2048)
     material = Material(signals, lessons(model, signals, config, lambda _: None), base={}, prox={})
     chosen = dict(enumerate(shares(signals, config)))
-    losses, seen = accumulate(model, material, chosen, config, lambda _: None)
+    tally = accumulate(model, Lot(material, chosen, config), lambda _: None)
     found = {}
     for name, pair in adapter.pairs.items():
         assert pair.a.grad is not None
         assert pair.b.grad is not None
         found[f"{name}.a"], found[f"{name}.b"] = pair.a.grad.clone(), pair.b.grad.clone()
-    return found, losses, seen
+    return found, tally.losses, tally.seen
 
 
 @pytest.mark.parametrize("kind", ["sampled", "full_kl"])
@@ -124,7 +124,7 @@ def test_a_session_has_the_gradients_of_peft_one_turn_a_row(
         for signal in read_signals(bare, config, ZERO, vocab=320, max_tokens=2048)
     ]
     material = Material(signals, {}, base={}, prox={})
-    accumulate(model, material, dict(enumerate(shares(signals, config))), config, lambda _: None)
+    accumulate(model, Lot(material, dict(enumerate(shares(signals, config))), config), lambda _: None)
     write_artefact(
         tmp_path / "adapter",
         weights=adapter.peft_tensors(),

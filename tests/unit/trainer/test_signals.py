@@ -44,7 +44,7 @@ def test_a_reply_with_both_signals_takes_part_in_both() -> None:
         ({"exact_sampling": False}, ("opd",), "truncated or penalised sampling: no exact ratio"),
         ({"output_logprobs": None}, ("opd",), "no engine log-probabilities"),
         ({"reward": None, "hint_prompt_ids": ()}, (), "no reward; no hint"),
-        ({"prompt_ids": tuple(range(9))}, (), "longer than the model's 10 tokens"),
+        ({"prompt_ids": tuple(range(9))}, (), "longer than the limit of 10 tokens"),
         ({"output_ids": (3, 100)}, (), "a token id outside the vocabulary of 100"),
         ({"hint_prompt_ids": (tuple(range(9)),)}, ("rl",), "its hinted prompt does not fit the model"),
     ],
