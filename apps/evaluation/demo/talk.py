@@ -73,6 +73,11 @@ class Talker:
         self._ahead = 0
         self._sessions: set[asyncio.Task[None]] = set()
 
+    @property
+    def promising(self) -> bool:
+        """Whether at least two of the last eight first replies were right: before that no version is worth an exam."""
+        return sum(answer.verdict.passed for answer in self.answers[-8:]) >= 2
+
     async def talk(self) -> None:
         """Start sessions as they are wanted, until cancelled."""
         while True:

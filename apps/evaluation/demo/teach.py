@@ -85,7 +85,7 @@ async def teach(
         course = Course(before=before, after=before, chosen=0, newest=0)
         board.talk_until_s = board.budget_s - FINISH_S - FINISH_PER_MEASUREMENT * board.elapsed_s
         async with _beside(talker.talk()):
-            await _until_learned(board, exam, doors, aims, course)
+            await _until_learned(board, exam, talker, doors=doors, aims=aims, course=course)
         board.phase = "choosing a version"
         await doors.pause_training()
         await talker.drain()
@@ -154,14 +154,16 @@ class _Exam:
         )
 
 
-async def _until_learned(board: Board, exam: _Exam, doors: Doors, aims: Aims, course: Course) -> None:
-    """Measure each version as it goes live and act on it, until it is time to stop."""
+async def _until_learned(
+    board: Board, exam: _Exam, talker: Talker, *, doors: Doors, aims: Aims, course: Course
+) -> None:
+    """Measure each version as it goes live, once any may be good, and act on it, until it is time to stop."""
     while True:
         if board.elapsed_s > board.talk_until_s:
             course.why_stopped = "time"
             return
         live = board.facts.live
-        if live == 0 or live in board.measured:
+        if live == 0 or live in board.measured or not (talker.promising or board.measured):
             await asyncio.sleep(0.5)
             continue
         await exam.look(live)

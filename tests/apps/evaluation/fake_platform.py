@@ -33,6 +33,8 @@ class FakePlatform:
         self.fail: set[int] = set()
         """Numbers of requests (from 0) that get a 503."""
         self.training = True
+        self.waits_for_exam = False
+        """Keep every version from the second on live until it has been asked for by name."""
         self._newest = 0
         self._moved_at = 0.0
         self._waiting = 0
@@ -79,8 +81,12 @@ class FakePlatform:
         text = (SHORT if brief else LONG).format(topic=messages[0]["content"].strip("?"))
         return await self._stream(request, text, version)
 
+    def _awaits_exam(self) -> bool:
+        asked = sum(str(body["model"]).endswith(f"@{self.live}") for body in self.requests)
+        return self.waits_for_exam and self.live >= 2 and asked < 12
+
     def _step(self) -> None:
-        rested = time.monotonic() - self._moved_at > PACE_S
+        rested = time.monotonic() - self._moved_at > PACE_S and not self._awaits_exam()
         if self._waiting >= self._batch and self.training and rested:
             self._moved_at = time.monotonic()
             self._waiting -= self._batch

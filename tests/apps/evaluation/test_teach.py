@@ -83,6 +83,7 @@ async def test_held_out_and_validation_questions_are_only_asked_of_named_version
 
 async def test_a_version_that_overshoots_is_left_for_the_best_one() -> None:
     async with FakePlatform(curve=[0.0, 0.2, 0.75, 0.0, 0.0, 0.0, 0.0]) as platform:
+        platform.waits_for_exam = True
         _, course, _, _ = await _run(platform, budget_s=teaching.FINISH_S + 10)
     assert course.chosen == 2
     assert platform.live == 2
