@@ -22,8 +22,8 @@ HELD_OUT_REPLIES = 3
 FIRST_LOOK, SECOND_LOOK = 1, 1
 """Validation replies per question; the second look is only worth it where the first one saw something."""
 WORTH_IT = 0.25
-FINISH_S = 90.0
-FINISH_PER_MEASUREMENT = 0.5
+FINISH_S = 120.0
+FINISH_PER_MEASUREMENT = 0.6
 """Time kept for comparing the best versions and for the last measurement: so much, and this part of what the first
 measurement took, whose replies were longer."""
 LAST_RUN_S = 60.0
