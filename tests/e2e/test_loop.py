@@ -109,7 +109,10 @@ def test_a_complaint_becomes_a_version_that_is_served_and_can_be_taken_back(
     assert all(sample["hints"] >= 1 for sample in samples)
 
     # engine and trainer mean the same by a token's log-probability at the sampled temperature
-    run = platform.rows("SELECT state, metrics FROM learning_trainingrun")
+    run = platform.rows(
+        "SELECT run.state, run.metrics FROM learning_trainingrun run"
+        " JOIN adapters_policy policy ON policy.id = run.policy_id WHERE policy.name = 'default'"
+    )
     assert [row["state"] for row in run] == ["succeeded"]
     assert run[0]["metrics"]["train_rollout_logprob_abs_diff"] <= 1e-3
 
