@@ -49,7 +49,7 @@ def _run(options: argparse.Namespace) -> int:
 
     protocol = take_stdout()
     torch.set_num_threads(options.threads)
-    ranks = join(choose_device(options.device))
+    ranks = join(choose_device(options.device), options.tensor_parallel)
     try:
         model = PolicyModel(options.model, ranks=ranks, dtype=getattr(torch, options.dtype))
         if options.command == "serve":
@@ -94,6 +94,12 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--model", type=Path, required=True, help="plain transformers directory")
         command.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
         command.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
+        command.add_argument(
+            "--tensor-parallel",
+            type=int,
+            default=0,
+            help="ranks that share one base; the others are replicas of it (default: all share one)",
+        )
         command.add_argument(
             "--threads",
             type=int,

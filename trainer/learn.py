@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
 from trainer.batching import MicroBatch, Row, plan
 from trainer.contracts import StepConfig
+from trainer.lora.layers import AdapterPair
 from trainer.losses.combined import Candidates, CombinedLoss, TokenBatch, combined_loss
 from trainer.losses.topk import top_k_kl
 from trainer.model.head import Scores, Teacher, score
+from trainer.model.parallel import add_over_replicas, merge, mine
 from trainer.model.policy import PolicyModel
 from trainer.pull import Place, candidates
 from trainer.scoring import Tick, hidden_at
@@ -111,16 +113,29 @@ def student_row(index: int, signal: Signal) -> Row:
     return Row(index, signal.sample.prompt_ids + output, len(output))
 
 
-def accumulate(model: PolicyModel, lot: Lot, tick: Tick) -> Tally:
-    """Adds the gradient of the loss over the lot's samples to the adapter's parameters."""
+def accumulate(model: PolicyModel, lot: Lot, pairs: Iterable[AdapterPair], tick: Tick) -> Tally:
+    """Adds the gradient of the loss over the lot's samples to the adapter's parameters, `pairs`.
+
+    Replicas take a part of the micro-batches each; gradient and tally are those of all of them.
+    """
     tally = Tally()
-    for batch in lot.batches():
+    for batch in mine(lot.batches(), model.ranks):
         tokens = token_batch(model, batch, hidden_at(model, batch), lot)
         loss = combined_loss(tokens, lot.config.loss)
         loss.total.backward()
         tally.take(batch, tokens, loss, lot.material)
-        tick(sum(batch.sizes))
-    return tally
+        tick(sum(batch.sizes) * model.ranks.replicas)
+    if model.ranks.replicas == 1:
+        return tally
+    parameters = [parameter for pair in pairs for parameter in (pair.a, pair.b)]
+    for parameter in parameters:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+    add_over_replicas([parameter.grad for parameter in parameters if parameter.grad is not None], model.ranks)
+    parts = merge({model.ranks.replica: tally.sums}, model.ranks)
+    return Tally(
+        torch.stack([parts[replica] for replica in sorted(parts)]).sum(0), merge(tally.seen, model.ranks)
+    )
 
 
 def _gap(tokens: TokenBatch) -> torch.Tensor | None:

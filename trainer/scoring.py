@@ -1,4 +1,7 @@
-"""Log-probabilities without a gradient: probes, teachers, the policy as a step begins and after it."""
+"""Log-probabilities without a gradient: probes, teachers, the policy as a step begins and after it.
+
+Replicas divide the work; every rank gets all of it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import torch
 
 from trainer.batching import MicroBatch, Row, plan
 from trainer.model.head import score
+from trainer.model.parallel import merge, mine
 from trainer.model.policy import PolicyModel
 
 Tick = Callable[[int], None]
@@ -32,14 +36,14 @@ def logprobs(
 ) -> dict[int, torch.Tensor]:
     """Log-probabilities [scored] of each row by its key, on the host; keys must differ."""
     found: dict[int, torch.Tensor] = {}
-    for batch in plan(rows, budget):
+    for batch in mine(plan(rows, budget), model.ranks):
         tokens = batch.tokens().to(model.ranks.device)
         heat = torch.tensor([temperatures[row.key] for row in batch.rows for _ in range(row.scored)])
         scores = score(model, hidden_at(model, batch), tokens, heat.to(tokens.device), chunk=chunk)
         for row, values in zip(batch.rows, scores.logprob.cpu().split(batch.sizes), strict=True):
             found[row.key] = values
-            tick(row.scored)
-    return found
+            tick(row.scored * model.ranks.replicas)
+    return merge(found, model.ranks)
 
 
 @torch.no_grad()
@@ -49,11 +53,12 @@ def hidden_states(
     """Hidden states [scored, H] of each row by its key, where the model is: a teacher's whole distribution costs
     a vocabulary a token, its hidden state a few hundred numbers."""
     found: dict[int, torch.Tensor] = {}
-    for batch in plan(rows, budget):
+    for batch in mine(plan(rows, budget), model.ranks):
         for row, states in zip(batch.rows, hidden_at(model, batch).split(batch.sizes), strict=True):
-            found[row.key] = states.clone()
-            tick(row.scored)
-    return found
+            found[row.key] = states.clone() if model.ranks.replicas == 1 else states.cpu()
+            tick(row.scored * model.ranks.replicas)
+    merged = merge(found, model.ranks)
+    return {key: states.to(model.ranks.device) for key, states in merged.items()}
 
 
 def sequence_logprobs(

@@ -75,7 +75,7 @@ def describe(model: PolicyModel) -> Ready:
         model=str(model.directory),
         device=str(model.ranks.device),
         dtype=str(model.dtype).removeprefix("torch."),
-        ranks=model.ranks.size,
+        ranks=model.ranks.world,
         vocab_size=model.shape.vocab,
         max_tokens=model.shape.max_tokens,
         parameters=model.shape.parameters,

@@ -40,7 +40,9 @@ def run_step(model: PolicyModel, request: StepRequest, notify: Notify = lambda _
         opened = open_step(model, request, run)
         if isinstance(opened, StepReport):
             return opened
-        return close_step(model, opened, lambda lot, tick: accumulate(model, lot, tick))
+        return close_step(
+            model, opened, lambda lot, tick: accumulate(model, lot, opened.adapter.pairs.values(), tick)
+        )
 
     return guarded(run, request, make)
 

@@ -28,8 +28,8 @@ from trainer.update import Opened
 
 TOGETHER_BELOW = 128
 """Tokens of one policy's batch from which it goes alone: measured, see docs/decisions/many-tenants.md."""
-TOGETHER_AT_MOST = 16
-"""Policies in one pass: each keeps its values and gradients in memory until its optimiser has stepped."""
+TOGETHER_AT_MOST = 4
+"""Policies in one pass: each costs its activations, values and gradients until its optimiser has stepped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,9 @@ def run_steps(
     """One report for each request, in order: those of `run_step`, for the same requests. Never raises for a request's
     own fault, and one's fault stops no other."""
     reports: dict[int, StepReport] = {}
-    for group in grouped(requests):
+    # replicas divide a policy's own sequences, so there each goes alone
+    alone = model.ranks.replicas > 1
+    for group in [[index] for index in range(len(requests))] if alone else grouped(requests):
         if len(group) == 1:
             reports[group[0]] = run_step(model, requests[group[0]], notify)
         else:

@@ -86,7 +86,7 @@ class Ours:
         self.adamw.zero_grad()
         material = Material(self.signals, {}, base={}, prox={})
         lot = Lot(material, dict(enumerate(shares(self.signals, self.config))), self.config)
-        accumulate(self.model, lot, lambda _: None)
+        accumulate(self.model, lot, (), lambda _: None)
 
     def step(self) -> None:
         self.gradient()

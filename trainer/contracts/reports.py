@@ -138,7 +138,7 @@ class Ready(Contract):
     dtype: Name
     """float32 or bfloat16."""
     ranks: Annotated[int, Bounds(1, 65_536)]
-    """Processes that hold it."""
+    """Processes: tensor-parallel ranks times replicas."""
     vocab_size: Annotated[int, Bounds(1, 2**31 - 1)]
     """Token ids are below this."""
     max_tokens: Annotated[int, Bounds(1, 2**31 - 1)]

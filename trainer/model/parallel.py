@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from megatron.core import parallel_state
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """Where this process stands. All ranks are tensor-parallel: each holds a slice of every layer."""
+    """Where this process stands among `replicas` x `size` processes.
+
+    `size` tensor-parallel ranks hold a slice of every layer each, together one replica of the base; replicas hold the
+    same adapter, take different sequences and add their gradients.
+    """
 
     device: torch.device
     rank: int
     size: int
+    replica: int = 0
+    replicas: int = 1
 
     @property
     def group(self) -> Any:
@@ -25,9 +34,14 @@ class Ranks:
         return parallel_state.get_tensor_model_parallel_group()
 
     @property
+    def world(self) -> int:
+        """Processes in all."""
+        return self.size * self.replicas
+
+    @property
     def first(self) -> bool:
         """True on the rank that speaks and writes."""
-        return self.rank == 0
+        return self.rank == 0 and self.replica == 0
 
 
 def choose_device(name: str) -> torch.device:
@@ -43,8 +57,10 @@ def choose_device(name: str) -> torch.device:
     )
 
 
-def join(device: torch.device) -> Ranks:
+def join(device: torch.device, tensor_parallel: int = 0) -> Ranks:
     """Joins the process group: torchrun's where its variables are set, otherwise one of this process alone.
+
+    `tensor_parallel` ranks share a base (0: all of them); raises `ValueError` where it does not divide their number.
 
     A lone process meets nobody, so it needs no port: its store is in its own memory.
     """
@@ -61,9 +77,19 @@ def join(device: torch.device) -> Ranks:
                 rank=0,
                 world_size=1,
             )
+    world = dist.get_world_size()
+    size = tensor_parallel or world
+    if world % size:
+        raise ValueError(f"{world} ranks cannot be divided into groups of {size}")
     if not parallel_state.model_parallel_is_initialized():
-        parallel_state.initialize_model_parallel(tensor_model_parallel_size=dist.get_world_size())
-    return Ranks(device=device, rank=dist.get_rank(), size=dist.get_world_size())
+        parallel_state.initialize_model_parallel(tensor_model_parallel_size=size)
+    return Ranks(
+        device=device,
+        rank=dist.get_rank() % size,
+        size=size,
+        replica=dist.get_rank() // size,
+        replicas=world // size,
+    )
 
 
 def leave() -> None:
@@ -84,9 +110,33 @@ def gather_slices(tensor: torch.Tensor, dim: int, ranks: Ranks) -> torch.Tensor:
 
 
 def share(value: Any, ranks: Ranks) -> Any:
-    """Rank 0's picklable value, on every rank."""
-    if ranks.size == 1:
+    """The first rank's picklable value, on every rank."""
+    if ranks.world == 1:
         return value
     box = [value]
     dist.broadcast_object_list(box, src=0)
     return box[0]
+
+
+def mine(items: Sequence[T], ranks: Ranks) -> Sequence[T]:
+    """This replica's part of what the replicas divide among them."""
+    return items[ranks.replica :: ranks.replicas]
+
+
+def merge(found: dict[int, T], ranks: Ranks) -> dict[int, T]:
+    """What the replicas found, picklable and on the host, joined on every rank."""
+    if ranks.replicas == 1:
+        return found
+    parts: list[Any] = [None] * ranks.replicas
+    dist.all_gather_object(parts, found, group=parallel_state.get_data_parallel_group())
+    return {key: value for part in parts for key, value in part.items()}
+
+
+def add_over_replicas(tensors: Sequence[torch.Tensor], ranks: Ranks) -> None:
+    """Each tensor becomes the sum of the replicas'; all travel as one."""
+    if ranks.replicas == 1 or not tensors:
+        return
+    flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
+    dist.all_reduce(flat, group=parallel_state.get_data_parallel_group())
+    for tensor, part in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
+        tensor.copy_(part.view_as(tensor))

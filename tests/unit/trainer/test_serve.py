@@ -107,7 +107,9 @@ def test_a_directory_that_is_no_model_ends_with_a_line_that_says_so(tmp_path: Pa
     assert child.stderr.splitlines()[-1].startswith(f"trainer: {tmp_path}: no readable config.json")
 
 
-def test_two_ranks_make_the_step_of_one(
+@pytest.mark.parametrize("shared_by", [2, 1], ids=["tensor-parallel", "data-parallel"])
+def test_two_ranks_make_the_steps_of_one(
+    shared_by: int,
     tmp_path: Path,
     sample: Callable[..., SampleInput],
     request_for: Callable[..., StepRequest],
@@ -118,6 +120,7 @@ def test_two_ranks_make_the_step_of_one(
     samples = [
         sample(1, reward=1.0, output_logprobs=None, hint_prompt_ids=(HINTED,)),
         sample(2, length=9, output_logprobs=None, hint_prompt_ids=(HINTED,)),
+        sample(3, length=5, reward=-1.0),
     ]
     parent = None
     for name in ("1", "2"):
@@ -129,6 +132,9 @@ def test_two_ranks_make_the_step_of_one(
             probe_ids=(PROMPT,),
             adam_eps=1e-2,
             loss_opd_kind="full_kl",
+            max_rollout_k3=1e6,
+            min_ess=0.0,
+            token_budget=16,
         )
         one = run_step(alone, request)
         assert one.artefact is not None, one.reason
@@ -142,10 +148,13 @@ def test_two_ranks_make_the_step_of_one(
             probe_ids=(PROMPT,),
             adam_eps=1e-2,
             loss_opd_kind="full_kl",
+            max_rollout_k3=1e6,
+            min_ess=0.0,
+            token_budget=16,
         )
         lines.append(twin.to_json())
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m"]
-    answers, code = talk([*torchrun, *serve(directory)[2:]], lines)
+    answers, code = talk([*torchrun, *serve(directory)[2:], "--tensor-parallel", str(shared_by)], lines)
     assert code == 0
     two = [answer for answer in answers if answer["kind"] == "report"]
     assert [answer["outcome"] for answer in two] == ["made", "made"]

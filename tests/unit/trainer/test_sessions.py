@@ -68,7 +68,7 @@ def gradients(
     signals = read_signals(samples, config, ZERO, vocab=320, max_tokens=2048)
     material = Material(signals, lessons(model, signals, config, lambda _: None), base={}, prox={})
     chosen = dict(enumerate(shares(signals, config)))
-    tally = accumulate(model, Lot(material, chosen, config), lambda _: None)
+    tally = accumulate(model, Lot(material, chosen, config), adapter.pairs.values(), lambda _: None)
     found = {}
     for name, pair in adapter.pairs.items():
         assert pair.a.grad is not None
@@ -124,7 +124,7 @@ def test_a_session_has_the_gradients_of_peft_one_turn_a_row(
         for signal in read_signals(bare, config, ZERO, vocab=320, max_tokens=2048)
     ]
     material = Material(signals, {}, base={}, prox={})
-    accumulate(model, Lot(material, dict(enumerate(shares(signals, config))), config), lambda _: None)
+    accumulate(model, Lot(material, dict(enumerate(shares(signals, config))), config), (), lambda _: None)
     write_artefact(
         tmp_path / "adapter",
         weights=adapter.peft_tensors(),
