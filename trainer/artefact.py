@@ -136,6 +136,12 @@ def write_artefact(
     )
 
 
+def export_plain(source: Path, directory: Path) -> None:
+    """A version's weights and configuration alone, as PEFT reads them, written as whole as a version is."""
+    with _disk_errors():
+        _publish(directory, {name: (source / name).read_bytes() for name in (WEIGHTS, CONFIG)})
+
+
 def _publish(directory: Path, contents: Mapping[str, bytes]) -> None:
     aside = directory.parent / f".{directory.name}{TEMPORARY}{os.getpid()}"
     shutil.rmtree(aside, ignore_errors=True)

@@ -67,7 +67,7 @@ def run_init(model: PolicyModel, request: InitRequest, notify: Notify = lambda _
         check_target(Path(request.out_dir), artefact_bytes(model, request.lora.rank))
         adapter = Adapter(model, request.lora)
         adapter.initialise(request.seed)
-        artefact = write(model, adapter, request, run, parent_hash=None)
+        artefact = write(model, adapter, request, run, parent_hash=None, baseline=BaselineState())
     except StepFailedError as error:
         return run.report("failed", error.code, str(error), BaselineState())
     return run.report("made", "ok", "a fresh adapter was written", BaselineState(), artefact)
@@ -99,7 +99,9 @@ def close_step(model: PolicyModel, opened: Opened, gradient: Gradient) -> StepRe
     if ended is not None:
         return ended
     check(model, opened.request, run)
-    artefact = write(model, opened.adapter, opened.request, run, parent_hash=opened.parent_hash)
+    artefact = write(
+        model, opened.adapter, opened.request, run, parent_hash=opened.parent_hash, baseline=opened.after
+    )
     run.metrics["step"] = float(artefact.step)
     return run.report("made", "ok", "a version was made", opened.after, artefact)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trainer.artefact import write_artefact
-from trainer.contracts import Artefact, InitRequest, Probe, StepRequest
+from trainer.contracts import Artefact, BaselineState, InitRequest, Probe, StepRequest
 from trainer.errors import StepFailedError, StepRefusedError
 from trainer.lora.state import Adapter, peft_config
 from trainer.model.parallel import share
@@ -23,13 +23,14 @@ def write(
     run: Recorder,
     *,
     parent_hash: str | None,
+    baseline: BaselineState,
 ) -> Artefact:
     """Raises `StepRefusedError` where the probes are not finite, `StepFailedError` where the disk fails."""
     with run.phase("write", 1 + len(request.probe_ids)) as tick:
         probe = _probe(model, request)
         tick(len(request.probe_ids))
         weights, optimizer = adapter.peft_tensors(), adapter.optimizer_tensors()
-        about = {"run_id": request.run_id, "seed": request.seed}
+        about = {"run_id": request.run_id, "seed": request.seed, "baseline": baseline.to_json()}
         if isinstance(request, StepRequest):
             about["config"] = request.config.to_json()
         return _on_first(

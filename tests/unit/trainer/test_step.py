@@ -371,3 +371,36 @@ def test_a_fresh_adapter_answers_as_the_base_and_can_be_a_parent(
     child = made(run_step(model, request_for("child", samples, parent_dir=str(zero), seed=5)))
     orphan = made(run_step(model, request_for("orphan", samples, seed=5)))
     assert (child / WEIGHTS).read_bytes() == (orphan / WEIGHTS).read_bytes()
+
+
+def test_a_dry_run_reports_and_writes_nothing(model: PolicyModel, sample: Make, request_for: For) -> None:
+    samples = [sample(1, reward=1.0, hint_prompt_ids=HINT)]
+    request = request_for("one", samples, dry_run=True, baseline=ZERO)
+    report = run_step(model, request)
+    assert (report.outcome, report.code, report.baseline) == ("no_op", "dry_run", ZERO)
+    assert report.metrics["grad_norm"] > 0
+    assert nothing_left(request)
+
+
+def test_a_sample_over_the_length_bound_is_left_out(
+    model: PolicyModel, sample: Make, request_for: For
+) -> None:
+    samples = [sample(1, reward=1.0), sample(2, length=30, reward=1.0)]
+    report = run_step(model, request_for("one", samples, baseline=ZERO, max_sequence_tokens=20))
+    made(report)
+    assert [outcome.parts for outcome in report.samples] == [("rl",), ()]
+    assert report.samples[1].reason == "longer than the limit of 20 tokens"
+
+
+def test_a_schedule_follows_the_lineage_through_restarts(
+    model: PolicyModel, sample: Make, request_for: For
+) -> None:
+    parent, rates = None, []
+    for step in range(4):
+        fields = {"warmup_steps": 2, "schedule": "linear", "schedule_steps": 4, "lr_floor": 0.5, "lr": 1e-3}
+        report = run_step(
+            model, request_for(f"{step}", [sample(step, hint_prompt_ids=HINT)], parent_dir=parent, **fields)
+        )
+        parent = str(made(report))
+        rates.append(report.metrics["lr"])
+    assert rates == pytest.approx([5e-4, 1e-3, 1e-3, 8.75e-4])
