@@ -80,16 +80,18 @@ def running_stack(home: Path, repository: Path, *, say: Callable[[str], None]) -
 def _await_ready(process: subprocess.Popen[bytes], home: Path, log: Path, say: Callable[[str], None]) -> None:
     until = time.monotonic() + STARTS_WITHIN_S
     last = ""
+    ready = False  # the API answers long before the engine does
     with log.open(encoding="utf-8", errors="replace") as lines:
         while time.monotonic() < until:
             for line in lines:
                 last = line.strip() or last
+                ready = ready or line.strip() == "Ready"
                 say(line.rstrip())
             if process.poll() is not None:
                 raise StackFailed(
                     f"the platform did not start: {last or f'exit status {process.returncode}'}"
                 )
-            if _answers(home):
+            if ready and _answers(home):
                 return
             time.sleep(0.5)
     raise StackFailed(f"the platform was not ready within {STARTS_WITHIN_S:.0f} s: {last}")
