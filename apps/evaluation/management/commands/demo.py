@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
-        parser.add_argument("--minutes", type=float, default=20.0, help="Time for everything (default 20).")
+        parser.add_argument("--minutes", type=float, default=18.0, help="Time for everything (default 18).")
         parser.add_argument("--seed", type=int, default=1, help="Order and wording of what the user says.")
         parser.add_argument("--resume", action="store_true", help="Go on with the last demo's policy.")
         parser.add_argument("--json", action="store_true", help="Only the report on standard output.")
