@@ -1,13 +1,16 @@
-"""`python -m tests.load.trainer_sessions`: a session as one sequence against one turn a row.
+"""A session as one sequence against one turn a row: transformers + PEFT without padding, and TRL's GRPO step.
 
-The same samples, rewards only, the same adapter, one step of AdamW: ours against transformers + PEFT without padding,
-both as one forward for each turn and as turns packed in a row; the faster of the two is what `ratio` compares with.
-Their log-probabilities are taken at reply tokens only, as ours are. The gradients of all arms are compared first.
+The same samples, rewards only, the same adapter, one step of AdamW. PEFT's arm takes one forward for each turn, so nothing
+is padded and no attention crosses turns; `--packed` also measures turns packed in a row, and `ratio` compares with the
+faster. Its log-probabilities are taken at reply tokens only, as ours are. TRL's arm is its trainer's own loss with its
+defaults (padding, gradient checkpointing) and takes part where `trl` can be imported. The gradients of the last step are
+compared.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import tempfile
 from pathlib import Path
 
@@ -15,7 +18,8 @@ import torch
 from peft import PeftModel
 from transformers import AutoModelForCausalLM
 
-from tests.load.measure import publish, random_model, side_by_side
+from tests.load._measure import publish, random_model, side_by_side
+from tests.tiny_model import build_tokenizer
 from trainer.artefact import write_artefact
 from trainer.contracts import BaselineState, LoraSpec, LossConfig, SampleInput, StepConfig
 from trainer.learn import Lot, Material, accumulate
@@ -133,7 +137,70 @@ class Theirs:
         self.adamw.step()
 
 
-def gap(ours: Ours, theirs: Theirs) -> tuple[float, float]:
+class Trl:
+    """TRL's GRPOTrainer, its loss on a batch that is ready: no generation, no rewards."""
+
+    def __init__(
+        self, directory: Path, adapter_directory: Path, samples: list[SampleInput], dtype: str, folder: Path
+    ) -> None:
+        from datasets import Dataset
+        from datasets.table import InMemoryTable
+        from trl import GRPOConfig, GRPOTrainer
+
+        base = AutoModelForCausalLM.from_pretrained(directory, dtype=getattr(torch, dtype))
+        settings = GRPOConfig(
+            output_dir=str(folder),
+            use_cpu=True,
+            bf16=False,
+            report_to=[],
+            per_device_train_batch_size=TURNS,
+            num_generations=TURNS,
+        )
+        self.trainer = GRPOTrainer(
+            model=PeftModel.from_pretrained(base, adapter_directory, is_trainable=True),
+            reward_funcs=lambda completions, **_: [0.0] * len(completions),
+            args=settings,
+            train_dataset=Dataset(InMemoryTable.from_pydict({"prompt": ["x"]}), fingerprint="none"),
+            processing_class=build_tokenizer(),
+        )
+        self.model = self.trainer.model.train()
+        self.trainer.current_gradient_accumulation_steps = 1
+        self.adamw = torch.optim.AdamW(
+            [p for p in self.model.parameters() if p.requires_grad], lr=1e-9, foreach=True
+        )
+        total = sum(len(sample.output_ids) for sample in samples)
+        self.batches = [
+            self._inputs(samples[start : start + TURNS], total) for start in range(0, len(samples), TURNS)
+        ]
+
+    @staticmethod
+    def _inputs(group: list[SampleInput], total: int) -> dict[str, torch.Tensor]:
+        """As its data collation leaves them: prompts padded left, completions right."""
+        longest = max(len(sample.prompt_ids) for sample in group)
+        missing = [longest - len(sample.prompt_ids) for sample in group]
+        return {
+            "prompt_ids": torch.tensor(
+                [[0] * m + list(s.prompt_ids) for m, s in zip(missing, group, strict=True)]
+            ),
+            "prompt_mask": torch.tensor([[0] * m + [1] * (longest - m) for m in missing]),
+            "completion_ids": torch.tensor([list(sample.output_ids) for sample in group]),
+            "completion_mask": torch.ones(len(group), REPLY, dtype=torch.long),
+            "advantages": torch.tensor([sample.reward or 0.0 for sample in group]),
+            "num_items_in_batch": torch.tensor(float(total)),
+        }
+
+    def gradient(self) -> None:
+        self.adamw.zero_grad()
+        for inputs in self.batches:
+            self.trainer.compute_loss(self.model, inputs).backward()
+
+    def step(self) -> None:
+        self.gradient()
+        torch.nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.requires_grad], 1.0)
+        self.adamw.step()
+
+
+def gap(ours: Ours, theirs: Theirs | Trl) -> tuple[float, float]:
     """Largest difference of a down projection's gradient, and the largest gradient."""
     found = dict(theirs.model.named_parameters())
     worst = largest = 0.0
@@ -156,6 +223,7 @@ def main() -> None:
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--sessions", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--packed", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -164,21 +232,18 @@ def main() -> None:
         adapter = Path(folder) / "adapter"
         samples = sessions(options.sessions, 2000, seed=options.seed)
         ours = Ours(directory, adapter, samples, options.dtype)
-        apart = Theirs(directory, adapter, samples, options.dtype, pack=1)
-        packed = Theirs(directory, adapter, samples, options.dtype, pack=TURNS)
-        for arm in (ours, apart, packed):
-            arm.gradient()
-        (worst, largest), (packed_worst, _) = gap(ours, apart), gap(ours, packed)
-        timings = side_by_side(
-            {
-                "attune": ours.step,
-                "peft, a turn a forward": apart.step,
-                "peft, packed turns": packed.step,
-            },
-            repeats=options.repeats,
-        )
+        arms: dict[str, Ours | Theirs | Trl] = {
+            "attune": ours,
+            "peft": Theirs(directory, adapter, samples, options.dtype, pack=1),
+        }
+        if options.packed:
+            arms["peft, packed"] = Theirs(directory, adapter, samples, options.dtype, pack=TURNS)
+        if importlib.util.find_spec("trl"):
+            arms["trl"] = Trl(directory, adapter, samples, options.dtype, Path(folder) / "trl")
+        timings = side_by_side({name: arm.step for name, arm in arms.items()}, repeats=options.repeats)
+        gaps = {name: gap(ours, arm) for name, arm in arms.items() if not isinstance(arm, Ours)}
     mine = timings["attune"].median
-    best = min(timing.median for name, timing in timings.items() if name != "attune")
+    best = min(timing.median for name, timing in timings.items() if name.startswith("peft"))
     publish(
         "trainer_sessions",
         {
@@ -187,8 +252,9 @@ def main() -> None:
             "turns_per_s_peft": len(samples) / best,
             "token_ratio": sum(len(s.prompt_ids + s.output_ids) for s in samples)
             / (options.sessions * TURNS * (ADDED + REPLY)),
-            "gradient_gap": max(worst, packed_worst),
-            "gradient_max": largest,
+            **({"ratio_trl": timings["trl"].median / mine} if "trl" in timings else {}),
+            **{f"gradient_gap_{name}": worst for name, (worst, _) in gaps.items()},
+            "gradient_max": max(largest for _, largest in gaps.values()),
             "shape": options.shape,
             "dtype": options.dtype,
             "sessions": options.sessions,

@@ -1,4 +1,4 @@
-"""`python -m tests.load.trainer_tenants`: small batches of many tenants in one pass against one at a time.
+"""Small batches of many tenants in one pass against one at a time; memory of eight tenants against one.
 
 The gradient of every tenant's batch and its AdamW step; the gradients of both arms are compared. `--memory` measures
 the peak resident memory of whole steps, in processes of their own: one tenant against eight.
@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from tests.load.measure import publish, random_model, side_by_side
+from tests.load._measure import publish, random_model, side_by_side
 from trainer.contracts import BaselineState, LoraSpec, LossConfig, SampleInput, StepConfig, StepRequest
 from trainer.learn import Lot, Material, accumulate
 from trainer.lora.state import Adapter

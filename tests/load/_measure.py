@@ -13,6 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import torch
+
 RESULTS = Path(os.environ.get("ATTUNE_HOME", "var")) / "bench"
 PACKAGES = ("torch", "megatron-core", "peft", "transformers", "trl")
 
@@ -42,29 +44,28 @@ class Timing:
     repeats: int
 
 
-def random_model(directory: Path, shape: str, *, seed: int = 0) -> Path:
-    """Writes a Llama of this shape with random float32 weights, and returns its directory."""
-    import torch
+def random_model(directory: Path, shape: str, *, seed: int = 0, dtype: torch.dtype | None = None) -> Path:
+    """Writes a Llama of this shape with random weights (float32 by default), and returns its directory."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(seed)
     config = LlamaConfig(**SHAPES[shape], max_position_embeddings=4096, tie_word_embeddings=True)
-    LlamaForCausalLM(config).save_pretrained(directory)
+    LlamaForCausalLM(config).to(dtype or torch.float32).save_pretrained(directory)
     return directory
 
 
 def side_by_side(arms: Mapping[str, Callable[[], object]], *, repeats: int) -> dict[str, Timing]:
-    """Times the arms in turn, round after round, so that whatever else the machine does hits them alike.
+    """Times the arms in turn, round after round, in seconds of this process's processor time.
 
-    The first round warms up and is not counted.
+    Every arm computes in one thread and waits for nothing, so on a quiet machine that is the time by the clock on the
+    wall, and on a busy one it leaves out what others do. There is nothing to warm up: no compiler, no cache.
     """
     seconds: dict[str, list[float]] = {name: [] for name in arms}
-    for round_number in range(repeats + 1):
+    for _ in range(repeats):
         for name, arm in arms.items():
-            begun = time.perf_counter()
+            begun = time.process_time()
             arm()
-            if round_number:
-                seconds[name].append(time.perf_counter() - begun)
+            seconds[name].append(time.process_time() - begun)
     return {
         name: Timing(statistics.median(values), min(values), max(values), len(values))
         for name, values in seconds.items()
