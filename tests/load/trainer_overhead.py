@@ -68,7 +68,13 @@ def main() -> None:
         )
         if parent.artefact is None:
             raise SystemExit(parent.reason)
-        config = StepConfig(loss=LossConfig(opd_weight=0.0), max_rollout_k3=1e9, min_ess=0.0, max_step_k3=1e9)
+        config = StepConfig(
+            loss=LossConfig(opd_weight=0.0),
+            token_budget=1024,
+            max_rollout_k3=1e9,
+            min_ess=0.0,
+            max_step_k3=1e9,
+        )
         totals, shares, phases = [], [], {}
         for number in range(options.repeats):
             out = folder / f"step-{number}"

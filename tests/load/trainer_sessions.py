@@ -141,7 +141,14 @@ class Trl:
     """TRL's GRPOTrainer, its loss on a batch that is ready: no generation, no rewards."""
 
     def __init__(
-        self, directory: Path, adapter_directory: Path, samples: list[SampleInput], dtype: str, folder: Path
+        self,
+        directory: Path,
+        adapter_directory: Path,
+        samples: list[SampleInput],
+        dtype: str,
+        folder: Path,
+        *,
+        rows: int,
     ) -> None:
         from datasets import Dataset
         from datasets.table import InMemoryTable
@@ -170,7 +177,7 @@ class Trl:
         )
         total = sum(len(sample.output_ids) for sample in samples)
         self.batches = [
-            self._inputs(samples[start : start + TURNS], total) for start in range(0, len(samples), TURNS)
+            self._inputs(samples[start : start + rows], total) for start in range(0, len(samples), rows)
         ]
 
     @staticmethod
@@ -224,6 +231,7 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--packed", action="store_true")
+    parser.add_argument("--trl-rows", type=int, default=2, help="turns that TRL pads to one length (memory)")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -239,7 +247,9 @@ def main() -> None:
         if options.packed:
             arms["peft, packed"] = Theirs(directory, adapter, samples, options.dtype, pack=TURNS)
         if importlib.util.find_spec("trl"):
-            arms["trl"] = Trl(directory, adapter, samples, options.dtype, Path(folder) / "trl")
+            arms["trl"] = Trl(
+                directory, adapter, samples, options.dtype, Path(folder) / "trl", rows=options.trl_rows
+            )
         timings = side_by_side({name: arm.step for name, arm in arms.items()}, repeats=options.repeats)
         gaps = {name: gap(ours, arm) for name, arm in arms.items() if not isinstance(arm, Ours)}
     mine = timings["attune"].median
@@ -255,6 +265,7 @@ def main() -> None:
             **({"ratio_trl": timings["trl"].median / mine} if "trl" in timings else {}),
             **{f"gradient_gap_{name}": worst for name, (worst, _) in gaps.items()},
             "gradient_max": max(largest for _, largest in gaps.values()),
+            **({"trl_rows": options.trl_rows} if "trl" in timings else {}),
             "shape": options.shape,
             "dtype": options.dtype,
             "sessions": options.sessions,
