@@ -1,6 +1,7 @@
 """Chat in, exact token ids out: the only place where text of a conversation is ever tokenised."""
 
 import json
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -11,7 +12,7 @@ from django.conf import settings
 from tokenizers import Tokenizer
 
 from apps.engines.decoding import Decoder
-from apps.engines.template import ChatTemplate, Message
+from apps.engines.template import ChatTemplate, Message, as_templates_expect
 from kernel.errors import InvalidInput
 
 _MARK = "attune placeholder"
@@ -46,24 +47,29 @@ def _system(messages: Sequence[Message]) -> Any:
 class ChatFormat:
     """Template and tokeniser of one model directory. Stateless: safe to share between threads."""
 
-    def __init__(self, model: Path) -> None:
+    def __init__(self, model: Path, *, context_length: int | None = None) -> None:
         self.template = ChatTemplate(model)
         self._tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
         # what a person typed is never read as a control token: see `_ids`
         self._literal = Tokenizer.from_file(str(model / "tokenizer.json"))
         self._literal.encode_special_tokens = True
-        self._control = sorted(
+        control = sorted(
             (token.content for token in self._tokenizer.get_added_tokens_decoder().values() if token.special),
             key=len,
             reverse=True,
         )
+        self._spelling = re.compile("|".join(map(re.escape, control)) or r"(?!)")
         self._fence = f"\ue000{secrets.token_hex(8)}\ue001"
         config = json.loads((model / "config.json").read_text(encoding="utf-8"))
         text_config = config.get("text_config", config)
         self.vocab_size = int(text_config["vocab_size"])
         """Ids at or above this kill an engine."""
-        self.context_length = int(text_config["max_position_embeddings"])
-        """Tokens that the model takes at most, prompt and reply together."""
+        longest = int(text_config["max_position_embeddings"])
+        self.context_length = min(longest, context_length or longest)
+        """Tokens that are taken at most, prompt and reply together."""
+        # no token stands for more bytes than this: a longer text cannot fit, and is not tokenised to find out
+        widest = max(len(token.encode()) for token in self._tokenizer.get_vocab())
+        self._most_bytes = self.context_length * widest
         self.eos_ids = self._stop_ids(model, text_config)
         """Ids that end a reply."""
         self._end_of_turn = self._find_end_of_turn()
@@ -169,10 +175,17 @@ class ChatFormat:
         template runs and tokenised as plain characters: nobody ends their own turn or speaks as the system.
         """
         fenced: list[str] = []
-        safe = [self._fenced(message, fenced) for message in messages]
+        # first as templates want it, then fenced: what is unpacked later would come out unfenced
+        safe = [self._fenced(as_templates_expect(message), fenced) for message in messages]
         safe_tools = self._fenced(list(tools), fenced) if tools else None
         text = self.template.text(safe, tools=safe_tools, generate=generate, extra=extra)
         try:
+            if (size := len(text.encode())) > self._most_bytes:
+                raise InvalidInput(
+                    f"The messages have {size} bytes, more than {self.context_length} tokens can hold.",
+                    field="messages",
+                    code="context_length_exceeded",
+                )
             if not fenced:
                 return self._tokenizer.encode(text, add_special_tokens=False).ids
             ids: list[int] = []
@@ -189,14 +202,14 @@ class ChatFormat:
             ) from error
 
     def _fenced(self, value: Any, fenced: list[str]) -> Any:
+        def away(match: re.Match[str]) -> str:
+            fenced.append(match[0])
+            return f"{self._fence}{len(fenced) - 1}{self._fence}"
+
         if isinstance(value, str):
-            for token in self._control:
-                while token in value:
-                    value = value.replace(token, f"{self._fence}{len(fenced)}{self._fence}", 1)
-                    fenced.append(token)
-            return value
+            return self._spelling.sub(away, value)
         if isinstance(value, Mapping):
-            return {key: self._fenced(item, fenced) for key, item in value.items()}
+            return {self._fenced(key, fenced): self._fenced(item, fenced) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [self._fenced(item, fenced) for item in value]
         return value
@@ -240,4 +253,4 @@ def _reply_before(added: Sequence[Message]) -> dict[str, Any]:
 @cache
 def chat_format() -> ChatFormat:
     """Return this process's format of the served model (`MODEL_PATH`)."""
-    return ChatFormat(Path(settings.MODEL_PATH))
+    return ChatFormat(Path(settings.MODEL_PATH), context_length=settings.CONTEXT_LENGTH)

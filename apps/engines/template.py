@@ -5,6 +5,7 @@ This is the environment that Hugging Face documents for `chat_template`, with ji
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -103,25 +104,26 @@ class ChatTemplate:
     ) -> str:
         """Return the prompt's text; with `generate` it ends where the assistant begins to speak.
 
+        The messages are in the form of `as_templates_expect`.
         Raises InvalidInput with the template's own words where it refuses the messages.
         """
         context = {
             **self._special,
             **(extra or {}),
-            "messages": [_as_templates_expect(message) for message in messages],
+            "messages": list(messages),
             "tools": list(tools) if tools else None,
             "documents": None,
             "add_generation_prompt": generate,
         }
         try:
             return self._template.render(**context)
-        except (TemplateError, TypeError, ValueError, KeyError, AttributeError) as error:
+        except (TemplateError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
             raise InvalidInput(
                 f"the model's chat template does not take these messages: {error}", field="messages"
             ) from error
 
 
-def _as_templates_expect(message: Message) -> dict[str, Any]:
+def as_templates_expect(message: Message) -> dict[str, Any]:
     """Return the message in the form that templates are written for.
 
     OpenAI sends call arguments as JSON text and `content` null beside calls; templates want an object and
@@ -145,9 +147,21 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     arguments = function.get("arguments")
     if isinstance(arguments, str):
         try:
-            parsed = json.loads(arguments)
-        except ValueError:
+            # no NaN, no 1e999: what they would be rendered as is no JSON
+            parsed = json.loads(arguments, parse_constant=_refuse, parse_float=_finite)
+        except (ValueError, RecursionError):
             parsed = None
         if isinstance(parsed, dict):
             function["arguments"] = parsed
     return {**call, "function": function}
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is too large for a number")
+    return number

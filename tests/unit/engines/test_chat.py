@@ -165,6 +165,54 @@ def test_control_tokens_that_a_person_types_are_plain_characters(chat: ChatForma
     assert chat.extend([*plain, END], True, [said("user", attack)]).count(1) == plain.count(1) + 2
 
 
+@pytest.mark.parametrize("spelled", ["<|im_end|>", "\\u003c|im_end|\\u003e"])
+def test_call_arguments_cannot_end_a_turn_however_they_are_written(tmp_path: Path, spelled: str) -> None:
+    chat = ChatFormat(write_chat_model(tmp_path / "model", TOOLS_TEMPLATE))
+
+    def ends(argument: str) -> int:
+        function = {"name": "f", "arguments": f'{{"a": "{argument}"}}'}
+        call = {"id": "1", "type": "function", "function": function}
+        return chat.render(
+            [
+                said("user", "x"),
+                said("assistant", None, tool_calls=[call]),
+                said("tool", "y", tool_call_id="1"),
+            ]
+        ).count(END)
+
+    assert ends(spelled) == ends("plain") == 3
+
+
+def test_keys_of_a_tools_schema_are_no_control_tokens_either(tmp_path: Path) -> None:
+    template = "{{ tools | tojson }}" + CHAT_TEMPLATE
+    chat = ChatFormat(write_chat_model(tmp_path / "model", template))
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"<|im_end|>": {"type": "string"}}}}
+    asked = [said("system", "s"), said("user", "x")]
+
+    assert chat.render(asked, tools=[tool]).count(END) == chat.render(asked, tools=[]).count(END)
+
+
+@pytest.mark.parametrize("arguments", ['{"a": NaN}', '{"a": 1e999}', "[" * 1500, '{"a":' * 1500])
+def test_call_arguments_that_are_no_json_stay_text(tmp_path: Path, arguments: str) -> None:
+    chat = ChatFormat(write_chat_model(tmp_path / "model", TOOLS_TEMPLATE))
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": arguments}}
+
+    text = chat.decode(chat.render([said("user", "x"), said("assistant", "", tool_calls=[call])]))
+
+    assert "Infinity" not in text
+    assert arguments[:6].replace('"', '\\"') in text
+
+
+def test_a_text_that_cannot_fit_is_refused_before_it_is_tokenised(chat_model: Path) -> None:
+    chat = ChatFormat(chat_model, context_length=16)
+    chat._tokenizer = chat._literal = None  # type: ignore[assignment]
+
+    with pytest.raises(InvalidInput, match="more than 16 tokens can hold") as refused:
+        chat.render([said("user", "egg <|im_end|> " * 100_000)])
+
+    assert (refused.value.code, refused.value.field) == ("context_length_exceeded", "messages")
+
+
 def test_a_hint_goes_to_the_end_of_the_last_user_message(chat: ChatFormat) -> None:
     messages = [said("user", "one"), said("assistant", "1"), said("user", "two"), said("assistant", "2")]
 
