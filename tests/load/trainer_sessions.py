@@ -94,7 +94,7 @@ class Ours:
 
     def step(self) -> None:
         self.gradient()
-        clip_gradient(self.adapter.pairs, self.model.ranks, 1.0)
+        self.unclip = max(1.0, clip_gradient(self.adapter.pairs, self.model.ranks, 1.0))
         self.adamw.step()
 
 
@@ -133,7 +133,8 @@ class Theirs:
 
     def step(self) -> None:
         self.gradient()
-        torch.nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.requires_grad], 1.0)
+        norm = torch.nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.requires_grad], 1.0)
+        self.unclip = max(1.0, norm.item())
         self.adamw.step()
 
 
@@ -203,12 +204,16 @@ class Trl:
 
     def step(self) -> None:
         self.gradient()
-        torch.nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.requires_grad], 1.0)
+        norm = torch.nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.requires_grad], 1.0)
+        self.unclip = max(1.0, norm.item())
         self.adamw.step()
 
 
 def gap(ours: Ours, theirs: Theirs | Trl) -> tuple[float, float]:
-    """Largest difference of a down projection's gradient, and the largest gradient."""
+    """Largest difference of a down projection's gradient before its clip, and the largest gradient.
+
+    Clips differ: here q, k and v share one A, there each has its own, so the norms are not the same.
+    """
     found = dict(theirs.model.named_parameters())
     worst = largest = 0.0
     for name, pair in ours.adapter.pairs.items():
@@ -219,8 +224,8 @@ def gap(ours: Ours, theirs: Theirs | Trl) -> tuple[float, float]:
             other = found[f"{prefix}.lora_{side}.default.weight"].grad
             if mine is None or other is None:
                 raise ValueError(f"{name} has no gradient")
-            worst = max(worst, (mine - other).abs().max().item())
-            largest = max(largest, other.abs().max().item())
+            worst = max(worst, (mine * ours.unclip - other * theirs.unclip).abs().max().item())
+            largest = max(largest, (other * theirs.unclip).abs().max().item())
     return worst, largest
 
 
