@@ -91,7 +91,15 @@ def served_name(policy_id: uuid.UUID, number: int, sha256: str) -> str:
     return f"p{policy_id.hex[-8:]}-v{number}-{sha256[:8]}"
 
 
-def move_pointer(*, policy_id: uuid.UUID, to_version_id: uuid.UUID | None, actor: str, reason: str) -> Policy:
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A policy whose pointer was moved, and the number it named before; 0 is the bare base."""
+
+    policy: Policy
+    before: int
+
+
+def move_pointer(*, policy_id: uuid.UUID, to_version_id: uuid.UUID | None, actor: str, reason: str) -> Moved:
     """Let a policy answer from another ready version, or from the bare base (None), from the next request on.
 
     First every ready engine must answer with it. Moving to where the pointer is does nothing. Raises
@@ -105,9 +113,10 @@ def move_pointer(*, policy_id: uuid.UUID, to_version_id: uuid.UUID | None, actor
     with transaction.atomic():
         policy = Policy.objects.select_for_update(of=("self",)).get(pk=policy_id)
         version = None if to_version_id is None else _ready_version(policy, to_version_id)
+        before = policy.live.number if policy.live else 0
         if policy.live_id != to_version_id:
             point(policy=policy, version=version, actor=actor, reason=reason)
-    return policy
+    return Moved(policy, before)
 
 
 def point(*, policy: Policy, version: AdapterVersion | None, actor: str, reason: str) -> None:
@@ -164,18 +173,17 @@ def rollback(
     if found is None:
         raise NotFound(f"there is no tenant {tenant}", field="tenant")
     with tenant_scope(found.pk):
-        row = Policy.objects.select_related("live").filter(name=policy).first()
+        row = Policy.objects.filter(name=policy).first()
         if row is None:
             raise NotFound(f"{tenant} has no policy {policy}", field="policy")
-        before = row.live.number if row.live else 0
         version = version_of(row, number)
-        move_pointer(
+        moved = move_pointer(
             policy_id=row.pk,
             to_version_id=version.pk if version else None,
             actor=actor,
             reason=reason or f"rolled back to version {number}",
         )
-    return RolledBack(tenant, policy, before, number)
+    return RolledBack(tenant, policy, moved.before, number)
 
 
 def _ready_version(policy: Policy, version_id: uuid.UUID) -> AdapterVersion:

@@ -60,6 +60,22 @@ def test_a_small_change_may_lose_a_part_to_the_engines_rounding() -> None:
     assert "of the adapter's change" in too_weak.reason
 
 
+def test_a_share_within_its_error_of_the_bound_is_not_refused() -> None:
+    expected = expectation(0.07)
+    verdicts = [
+        judge([expected], engine(expected, applied=0.12, rounding=0.05, seed=seed), tolerance=1.0)
+        for seed in range(1, 30)
+    ]
+    unsure = [one for one in verdicts if one.share and one.share_error and one.share < 0.15]
+
+    assert len(unsure) >= 5
+    for one in unsure:
+        assert one.share is not None
+        assert one.share_error is not None
+        assert one.passed is (one.share + one.share_error >= 0.15), one.reason
+    assert {one.passed for one in unsure} == {True, False}
+
+
 @pytest.mark.parametrize("change", [0.01, 0.05, 0.3])
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_the_base_under_the_adapters_name_fails(change: float, noise: float) -> None:
