@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 
 from django.db.models import F
 
@@ -34,12 +35,19 @@ def pick_engine(served_name: str | None) -> str:
     if served_name is None:
         ready = [engine.url for engine in ready_engines()]
         if ready:
-            return secrets.choice(ready)
+            return steady_choice(ready, None)
     elif proven := proven_on(served_name):
-        return max(proven, key=lambda url: _weight(url, served_name))
+        return steady_choice(proven, served_name)
     elif Engine.objects.filter(state=EngineState.READY).exists():
         raise AdapterMissing("no engine has this policy's adapter loaded right now", retry_after_s=5.0)
     raise EngineUnavailable("no engine is ready", retry_after_s=5.0)
+
+
+def steady_choice(urls: Sequence[str], served_name: str | None) -> str:
+    """Return one of `urls`: for an adapter the same as long as it is among them, for the bare base any."""
+    if served_name is None:
+        return secrets.choice(urls)
+    return max(urls, key=lambda url: _weight(url, served_name))
 
 
 def _weight(url: str, name: str) -> bytes:

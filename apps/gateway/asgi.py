@@ -60,8 +60,12 @@ class Gateway:
 
     def _current(self) -> Process:
         if self._process is None:
+            connections = settings.GATEWAY_LEDGER_CONNECTIONS
+            threads = min(settings.GATEWAY_DATABASE_THREADS, settings.DATABASE_POOL - connections)
             self._process = Process(
-                threads=settings.GATEWAY_DATABASE_THREADS, most_running=settings.GATEWAY_CONCURRENCY
+                connections=connections,
+                threads=max(1, threads),
+                most_running=settings.GATEWAY_CONCURRENCY,
             )
         return self._process
 

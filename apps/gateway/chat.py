@@ -11,11 +11,12 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 
 from apps.conversations.models import Turn, TurnState
-from apps.conversations.services import Admitted, Generation, Repeated, fail_turn
+from apps.conversations.services import Admitted, Generation, Repeated, failing
 from apps.engines.replies import Chunk
-from apps.gateway.admission import Admission, admit
+from apps.gateway.admission import Admission, admit, stored_reply
 from apps.gateway.asgi import process_of
 from apps.gateway.errors import error_object
+from apps.gateway.models_served import Target
 from apps.gateway.process import Process, Slot
 from apps.gateway.replies import Shape, frame, logprobs_object
 from apps.gateway.views import endpoint
@@ -38,7 +39,10 @@ async def completions(request: HttpRequest) -> HttpResponseBase:
     try:
         admission = await _admitted(process, request)
         if isinstance(admission.outcome, Repeated):
-            return _replay(admission, admission.outcome.turn)
+            turn = await process.database(
+                stored_reply, tenant_id=admission.outcome.tenant_id, turn_id=admission.outcome.turn_id
+            )
+            return _replay(admission, admission.outcome, turn)
         work = Work(process=process, admission=admission, admitted=admission.outcome, started=started)
         if admission.ask.stream:
             response = await _streamed(process, slot, work, admission, admission.outcome)
@@ -60,16 +64,17 @@ async def _admitted(process: Process, request: HttpRequest) -> Admission:
     while True:
         admission = await _try_to_admit(process, request)
         outcome = admission.outcome
-        if isinstance(outcome, Admitted) or outcome.turn.state == TurnState.COMPLETE:
+        if isinstance(outcome, Admitted) or outcome.state == TurnState.COMPLETE:
             return admission
         waited = time.monotonic() - started
         if admission.is_retry and waited > _TAKE_OVER_AFTER_S:
-            await process.database(
-                fail_turn,
-                tenant_id=outcome.turn.tenant_id,
-                turn_id=outcome.turn.id,
-                error="given up by its client, who sent it again",
-                generation=Generation(),
+            await process.ledger.run(
+                failing(
+                    tenant_id=outcome.tenant_id,
+                    turn_id=outcome.turn_id,
+                    error="given up by its client, who sent it again",
+                    generation=Generation(),
+                )
             )
         elif waited > _WAIT_FOR_TWIN_S:
             raise Conflict(
@@ -80,7 +85,7 @@ async def _admitted(process: Process, request: HttpRequest) -> Admission:
 
 
 async def _try_to_admit(process: Process, request: HttpRequest) -> Admission:
-    admitting = asyncio.ensure_future(process.database(admit, headers=request.headers, body=request.body))
+    admitting = asyncio.ensure_future(admit(process=process, headers=request.headers, body=request.body))
     try:
         return await asyncio.shield(admitting)
     except asyncio.CancelledError:
@@ -107,7 +112,8 @@ async def _whole(work: Work, admission: Admission, admitted: Admitted) -> HttpRe
         usage=written.usage,
         logprobs=_logprobs(admission, written.output_ids, written.output_logprobs),
     )
-    return _with_headers(HttpResponse(body, content_type="application/json"), admission, admitted)
+    response = HttpResponse(body, content_type="application/json")
+    return _with_headers(response, admission.target, admitted)
 
 
 async def _streamed(
@@ -128,8 +134,7 @@ async def _streamed(
     )
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
-    _with_headers(response, admission, admitted)
-    return response
+    return _with_headers(response, admission.target, admitted)
 
 
 async def _events(
@@ -197,14 +202,15 @@ class EventStream:
         self._work.abandon()
 
 
-def _replay(admission: Admission, turn: Turn) -> HttpResponseBase:
-    """Return the stored reply of the turn that a request repeats."""
+def _replay(admission: Admission, repeated: Repeated, turn: Turn) -> HttpResponseBase:
+    """Return the stored reply of the turn that a request repeats; it speaks of the version that answered then."""
+    target = admission.target.at(turn.version)
     ask, reply = admission.ask, turn.reply or {}
     shape = Shape(
         turn_id=turn.id,
         created=int(turn.created_at.timestamp()),
         model=ask.model,
-        fingerprint=admission.target.served_name,
+        fingerprint=target.served_name,
         include_usage=ask.include_usage,
         logprobs=ask.logprobs,
     )
@@ -221,7 +227,7 @@ def _replay(admission: Admission, turn: Turn) -> HttpResponseBase:
         body = shape.whole(message=reply, finish_reason=finish_reason, usage=turn.usage, logprobs=logprobs)
         response = HttpResponse(body, content_type="application/json")
     response["X-Idempotent-Replay"] = "true"
-    return _with_headers(response, admission, admission.outcome)
+    return _with_headers(response, target, repeated)
 
 
 def _shape(admission: Admission, admitted: Admitted) -> Shape:
@@ -239,12 +245,11 @@ def _logprobs(admission: Admission, ids: list[int], logprobs: list[float]) -> di
     return logprobs_object(ids, logprobs) if admission.ask.logprobs and logprobs else None
 
 
-def _with_headers(response: R, admission: Admission, outcome: Admitted | Repeated) -> R:
-    turn_id = outcome.turn_id if isinstance(outcome, Admitted) else outcome.turn.id
-    response["X-Adapter-Version"] = str(admission.target.number)
-    response["X-Adapter-Hash"] = admission.target.sha256
-    response["X-Served-Name"] = admission.target.served_name
+def _with_headers(response: R, target: Target, outcome: Admitted | Repeated) -> R:
+    response["X-Adapter-Version"] = str(target.number)
+    response["X-Adapter-Hash"] = target.sha256
+    response["X-Served-Name"] = target.served_name
     response["X-Session-Id"] = outcome.session
-    response["X-Turn-Id"] = str(turn_id)
-    response["X-Request-Id"] = str(turn_id)
+    response["X-Turn-Id"] = str(outcome.turn_id)
+    response["X-Request-Id"] = str(outcome.turn_id)
     return response

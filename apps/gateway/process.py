@@ -12,6 +12,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 from django.db import InterfaceError, OperationalError, connection
 
 from apps.engines.client import engine_client
+from apps.gateway.ledger import PATIENCE_S, Ledger
 from kernel.errors import RateLimited, Unavailable
 
 P = ParamSpec("P")
@@ -20,8 +21,6 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _CLOSE_S: Final = 5.0
-# A database that restarts is back within seconds: waiting for it is kinder than failing.
-_PATIENCE_S: Final = 15.0
 
 
 class Slot:
@@ -42,9 +41,11 @@ class Slot:
 class Process:
     """Lives as long as the server. No request holds one of its threads, nor a connection, while it streams."""
 
-    def __init__(self, *, threads: int, most_running: int) -> None:
+    def __init__(self, *, connections: int, threads: int, most_running: int) -> None:
         self._slots: set[Slot] = set()
         self._most_running = most_running
+        self.ledger = Ledger(connections=connections)
+        """What every request asks of the database."""
         self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="ledger")
         self._background: set[asyncio.Task[None]] = set()
         self._engines: set[str] = set()
@@ -103,6 +104,7 @@ class Process:
             await asyncio.wait(self._background, timeout=_CLOSE_S)
         for url in self._engines:
             await engine_client(url).close()
+        await self.ledger.close()
         self._threads.shutdown()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -112,7 +114,7 @@ class Process:
 
 
 def _with_connection(call: Callable[[], T]) -> T:
-    give_up, wait_s = time.monotonic() + _PATIENCE_S, 0.05
+    give_up, wait_s = time.monotonic() + PATIENCE_S, 0.05
     while True:
         try:
             return call()

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.conversations.services import Admitted, Generation, abort_turn, complete_turn, fail_turn
+from apps.conversations.services import Admitted, Generation, aborting, completing, failing
 from apps.engines.client import engine_client
 from apps.engines.replies import Chunk, EngineBroken
 from apps.gateway.admission import Admission
@@ -46,7 +46,7 @@ class Work:
         source = engine_client(self._admission.engine).generate(
             input_ids=prompt.ids,
             sampling=engine_sampling(self._admission.sampling, prompt_tokens=len(prompt.ids)),
-            adapter=target.version.served_name if target.version else None,
+            adapter=target.adapter,
             stream=stream,
         )
         async with aclosing(source):
@@ -79,11 +79,12 @@ class Work:
     async def complete(self) -> None:
         """Commit the whole reply; returns when it is durable."""
         self.generation.latency_ms = self._elapsed_ms()
-        await self._process.database(
-            complete_turn,
-            tenant_id=self._admitted.tenant_id,
-            turn_id=self._admitted.turn_id,
-            generation=self.generation,
+        await self._process.ledger.run(
+            completing(
+                tenant_id=self._admitted.tenant_id,
+                turn_id=self._admitted.turn_id,
+                generation=self.generation,
+            )
         )
         self.settled = True
 
@@ -95,12 +96,13 @@ class Work:
         self.generation.latency_ms = self._elapsed_ms()
         self.settled = True
         try:
-            await self._process.database(
-                fail_turn,
-                tenant_id=self._admitted.tenant_id,
-                turn_id=self._admitted.turn_id,
-                error=f"{shown.code}: {shown.message}",
-                generation=self.generation,
+            await self._process.ledger.run(
+                failing(
+                    tenant_id=self._admitted.tenant_id,
+                    turn_id=self._admitted.turn_id,
+                    error=f"{shown.code}: {shown.message}",
+                    generation=self.generation,
+                )
             )
         except AttuneError:
             # upkeep marks turns that stayed pending
@@ -113,11 +115,12 @@ class Work:
             self.settled = True
             self.generation.latency_ms = self._elapsed_ms()
             self._process.later(
-                self._process.database(
-                    abort_turn,
-                    tenant_id=self._admitted.tenant_id,
-                    turn_id=self._admitted.turn_id,
-                    generation=self.generation,
+                self._process.ledger.run(
+                    aborting(
+                        tenant_id=self._admitted.tenant_id,
+                        turn_id=self._admitted.turn_id,
+                        generation=self.generation,
+                    )
                 )
             )
 
@@ -154,6 +157,6 @@ async def abort_when_admitted(process: Process, admission: "asyncio.Future[Admis
     except AttuneError:
         return
     if isinstance(outcome, Admitted):
-        await process.database(
-            abort_turn, tenant_id=outcome.tenant_id, turn_id=outcome.turn_id, generation=Generation()
+        await process.ledger.run(
+            aborting(tenant_id=outcome.tenant_id, turn_id=outcome.turn_id, generation=Generation())
         )

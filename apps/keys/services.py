@@ -6,8 +6,9 @@ import hmac
 import secrets
 import string
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from django.db import connection, transaction
 from django.db.models import Q
@@ -53,6 +54,37 @@ class Caller:
             raise Forbidden(f"This key lacks the scope `{scope.value}`.", code="insufficient_scope")
 
 
+@dataclass(frozen=True, slots=True)
+class FoundKey:
+    """What the database has under a public id. Nothing of it may be used before `recognise` agreed."""
+
+    id: uuid.UUID
+    tenant_id: uuid.UUID
+    user_id: uuid.UUID
+    secret_sha256: bytes = field(repr=False)
+    scopes: frozenset[str]
+    may_act: bool
+    ended: bool
+    """Revoked or expired."""
+    unseen: bool
+    """Whether `note_use` is due."""
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> Self:
+        """Return what `attune_look_up` says of a key."""
+        unseen_s = found["unseen_s"]
+        return cls(
+            id=uuid.UUID(found["id"]),
+            tenant_id=uuid.UUID(found["tenant_id"]),
+            user_id=uuid.UUID(found["user_id"]),
+            secret_sha256=bytes.fromhex(found["secret_sha256"]),
+            scopes=frozenset(found["scopes"]),
+            may_act=found["may_act"],
+            ended=found["ended"],
+            unseen=unseen_s is None or unseen_s > _LAST_USED_EVERY.total_seconds(),
+        )
+
+
 def authenticate(header: str | None) -> Caller:
     """Return who the `Authorization` header speaks for.
 
@@ -64,17 +96,43 @@ def authenticate(header: str | None) -> Caller:
     with connection.cursor() as cursor:
         cursor.execute(_FIND, [credential.public_id])
         row = cursor.fetchone()
-    stored = bytes(row[3]) if row is not None else _NO_KEY
+    found = None
+    if row is not None:
+        key_id, tenant_id, user_id, secret, scopes, expires_at, revoked_at, last_used_at, may_act = row
+        now = timezone.now()
+        found = FoundKey(
+            id=key_id,
+            tenant_id=tenant_id,
+            user_id=user_id,
+            secret_sha256=bytes(secret),
+            scopes=frozenset(scopes),
+            may_act=may_act,
+            ended=revoked_at is not None or (expires_at is not None and expires_at <= now),
+            unseen=last_used_at is None or now - last_used_at > _LAST_USED_EVERY,
+        )
+    caller = recognise(credential, found)
+    if found is not None and found.unseen:
+        note_use(tenant_id=caller.tenant_id, key_id=caller.key_id)
+    return caller
+
+
+def recognise(credential: Credential, found: FoundKey | None) -> Caller:
+    """Return who a credential speaks for, given what the database has under its public id; as `authenticate`."""
+    stored = found.secret_sha256 if found is not None else _NO_KEY
     matches = hmac.compare_digest(stored, _hash(credential.secret))
-    if row is None or not matches:
+    if found is None or not matches:
         raise Unauthenticated("The API key is not valid.", code="invalid_api_key")
-    key_id, tenant_id, user_id, _, scopes, expires_at, revoked_at, last_used_at, may_act = row
-    now = timezone.now()
-    if revoked_at is not None or (expires_at is not None and expires_at <= now) or not may_act:
+    if found.ended or not found.may_act:
         raise Unauthenticated("The API key is revoked or expired.", code="invalid_api_key")
-    if last_used_at is None or now - last_used_at > _LAST_USED_EVERY:
-        _touch(tenant_id=tenant_id, key_id=key_id, now=now)
-    return Caller(tenant_id, user_id, key_id, credential.public_id, frozenset(scopes))
+    return Caller(found.tenant_id, found.user_id, found.id, credential.public_id, found.scopes)
+
+
+def note_use(*, tenant_id: uuid.UUID, key_id: uuid.UUID) -> None:
+    """Write when a key was last used; what happened less than a minute ago is left as it is."""
+    now = timezone.now()
+    stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _LAST_USED_EVERY)
+    with tenant_scope(tenant_id):
+        ApiKey.objects.filter(stale, id=key_id).update(last_used_at=now)
 
 
 def create_key(
@@ -177,12 +235,6 @@ def _locked(key_id: uuid.UUID) -> ApiKey:
     if key is None:
         raise NotFound("There is no such key.")
     return key
-
-
-def _touch(*, tenant_id: uuid.UUID, key_id: uuid.UUID, now: dt.datetime) -> None:
-    stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _LAST_USED_EVERY)
-    with tenant_scope(tenant_id):
-        ApiKey.objects.filter(stale, id=key_id).update(last_used_at=now)
 
 
 def _hash(secret: str) -> bytes:

@@ -95,9 +95,10 @@ TEMPLATES = [
 
 # --- database: connections take the application's role at once; `kernel.postgres` narrows it per scope
 DATABASE_ROLE = env.text("DATABASE_ROLE", APP_ROLE)
+DATABASE_POOL = env.integer("DATABASE_POOL", 8)  # connections of one process
 DATABASE_OPTIONS: dict[str, Any] = {
     "options": f"-c role={DATABASE_ROLE}",
-    "pool": {"min_size": 1, "max_size": env.integer("DATABASE_POOL", 8), "timeout": 20},
+    "pool": {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 20},
 }
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
@@ -210,7 +211,9 @@ PROBE_TOLERANCE = env.number("PROBE_TOLERANCE", 0.15)
 MAX_BODY_BYTES = env.integer("MAX_BODY_BYTES", 2_000_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 GATEWAY_CONCURRENCY = env.integer("GATEWAY_CONCURRENCY", 256)  # requests at once in one process
-# each keeps one connection, so at most DATABASE_POOL; a stream needs none of them
+# connections on the event loop, which every request's calls share; a stream needs none of them
+GATEWAY_LEDGER_CONNECTIONS = env.integer("GATEWAY_LEDGER_CONNECTIONS", 2)
+# for what is rarer; each keeps one connection, and with those above they are at most DATABASE_POOL
 GATEWAY_DATABASE_THREADS = env.integer("GATEWAY_DATABASE_THREADS", 4)
 SESSION_IDLE_S = env.number("SESSION_IDLE_S", 900.0)  # after this a session counts as over and is judged
 
