@@ -159,21 +159,7 @@ class FakeEngine:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         application = web.Application(client_max_size=64 * 2**20)
-        application.add_routes(
-            [
-                web.post("/generate", self._generate),
-                web.post("/abort_request", self._abort),
-                web.post("/load_lora_adapter", self._load),
-                web.post("/unload_lora_adapter", self._unload),
-                web.get("/ready", self._ready),
-                web.get("/health", self._ready),
-                web.get("/v1/models", self._models),
-                web.get("/server_info", self._info),
-                web.get("/get_server_info", self._info),
-                web.get("/model_info", self._info),
-                web.get("/get_model_info", self._info),
-            ]
-        )
+        application.add_routes(self.routes())
         # a request whose client hangs up is cancelled, as in the real server
         runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
@@ -186,6 +172,22 @@ class FakeEngine:
         await runner.cleanup()
 
     # --- routes
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return what it answers."""
+        return [
+            web.post("/generate", self._generate),
+            web.post("/abort_request", self._abort),
+            web.post("/load_lora_adapter", self._load),
+            web.post("/unload_lora_adapter", self._unload),
+            web.get("/ready", self._ready),
+            web.get("/health", self._ready),
+            web.get("/v1/models", self._models),
+            web.get("/server_info", self._info),
+            web.get("/get_server_info", self._info),
+            web.get("/model_info", self._info),
+            web.get("/get_model_info", self._info),
+        ]
 
     async def _generate(self, http: web.Request) -> web.StreamResponse:
         if not self._allowed(http, self.api_key):
