@@ -43,6 +43,8 @@ class EngineInfo:
     model_path: str
     max_loaded_loras: int
     max_lora_rank: int
+    max_loras_per_batch: int = 0
+    """Distinct adapters in one batch; the bare base counts as one while it is used."""
 
 
 class EngineClient:
@@ -200,6 +202,7 @@ class EngineClient:
             model_path=str(said.get("model_path") or ""),
             max_loaded_loras=int(said.get("max_loaded_loras") or 0),
             max_lora_rank=int(said.get("max_lora_rank") or 0),
+            max_loras_per_batch=int(said.get("max_loras_per_batch") or 0),
         )
 
     # --- below: HTTP

@@ -12,6 +12,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 from django.db import InterfaceError, OperationalError, connection
 
 from apps.engines.client import engine_client
+from apps.engines.slots import adapter_slots
 from apps.gateway.ledger import PATIENCE_S, Ledger
 from kernel.errors import RateLimited, Unavailable
 
@@ -104,6 +105,7 @@ class Process:
             await asyncio.wait(self._background, timeout=_CLOSE_S)
         for url in self._engines:
             await engine_client(url).close()
+        await adapter_slots().close()
         await self.ledger.close()
         self._threads.shutdown()
 

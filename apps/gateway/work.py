@@ -12,6 +12,7 @@ from django.conf import settings
 from apps.conversations.services import Admitted, Generation, aborting, completing, failing
 from apps.engines.client import engine_client
 from apps.engines.replies import Chunk, EngineBroken
+from apps.engines.slots import adapter_slots
 from apps.gateway.admission import Admission
 from apps.gateway.errors import Internal
 from apps.gateway.process import Process
@@ -49,7 +50,10 @@ class Work:
             adapter=target.adapter,
             stream=stream,
         )
-        async with aclosing(source):
+        seat = adapter_slots().seat(
+            engine=self._admission.engine, adapter=target.adapter, tenant=self._admitted.tenant_id
+        )
+        async with seat, aclosing(source):
             async for chunk in source:
                 self._take(chunk)
                 if chunk.finish_reason == "abort":

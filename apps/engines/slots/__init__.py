@@ -1,6 +1,6 @@
 """Places for distinct adapters in an engine's batch, given out fairly among policies and gateway processes.
 
-async with adapter_slots().seat(engine=url, adapter=name, tenant=tenant_id, slots=3):
+async with adapter_slots().seat(engine=url, adapter=name, tenant=tenant_id):
     ...generate...
 """
 

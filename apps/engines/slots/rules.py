@@ -8,8 +8,10 @@ is a fast one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+
+BASE = ""
+"""What the bare base is called here: it takes a slot as an adapter does, and belongs to no tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Rules:
     turn_s: float = 1.0
     """While its turn is younger than this, an adapter's new requests may overtake those of others."""
     tenant_handicap_s: float = 1.0
-    """For each slot that a tenant has, its next policy counts as having come so much later."""
+    """For each other slot that a tenant has, a policy of it counts as having come so much later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,12 @@ def decide(*, slots: int, now: float, mine: Standing, others: Sequence[Standing]
     granted: set[str] = set()
     remaining = dict(waiting)
     while remaining:
-        name = min(remaining, key=lambda one: (_came_at(remaining[one], tenants, rules), one))
+        came = {
+            name: claim.at
+            + rules.tenant_handicap_s * (tenants.get(claim.tenant, 0) - int(name in running and name != BASE))
+            for name, claim in remaining.items()
+        }
+        name = min(came, key=lambda one: (came[one], one))
         claim = remaining.pop(name)
         if name in running:
             young = name not in held or now - held[name].at < rules.turn_s
@@ -67,7 +74,8 @@ def decide(*, slots: int, now: float, mine: Standing, others: Sequence[Standing]
                 continue
         elif len(running) < slots:
             running.add(name)
-            tenants[claim.tenant] = tenants.get(claim.tenant, 0) + 1
+            if name != BASE:
+                tenants[claim.tenant] = tenants.get(claim.tenant, 0) + 1
         else:
             blocked = True
             continue
@@ -86,17 +94,6 @@ def _earliest(claims: Iterable[Mapping[str, Claim]]) -> dict[str, Claim]:
 
 def _slots_of_tenants(held: Mapping[str, Claim]) -> dict[str, int]:
     count: dict[str, int] = {}
-    for claim in held.values():
+    for claim in (claim for name, claim in held.items() if name != BASE):
         count[claim.tenant] = count.get(claim.tenant, 0) + 1
     return count
-
-
-def _came_at(claim: Claim, tenants: Mapping[str, int], rules: Rules) -> float:
-    return claim.at + rules.tenant_handicap_s * tenants.get(claim.tenant, 0)
-
-
-def without(standing: Standing, names: AbstractSet[str]) -> Standing:
-    """Return a standing that has let go of some slots."""
-    return Standing(
-        {name: claim for name, claim in standing.held.items() if name not in names}, standing.waiting
-    )

@@ -14,7 +14,7 @@ import orjson
 import redis
 import redis.asyncio
 
-from apps.engines.slots.rules import Claim, Standing
+from apps.engines.slots.rules import BASE, Claim, Standing
 
 ALIVE_S = 3.0
 _CHANGES = "changes"
@@ -76,7 +76,7 @@ def in_use(connection: redis.Redis, *, engine: str, now: float) -> set[str]:
     fields = _bytes(connection.hgetall(_standings_key(engine)))
     fields.pop(_CHANGES.encode(), None)
     standings, _ = _read(fields, now)
-    return {name for standing in standings.values() for name in (*standing.held, *standing.waiting)}
+    return {name for standing in standings.values() for name in (*standing.held, *standing.waiting)} - {BASE}
 
 
 def last_used(connection: redis.Redis, *, engine: str) -> dict[str, float]:
