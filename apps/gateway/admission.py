@@ -16,12 +16,14 @@ from apps.conversations.services import Admitted, Repeated, TurnRequest, admitti
 from apps.engines.chat import chat_format
 from apps.engines.models import Engine
 from apps.engines.selectors import steady_choice
+from apps.engines.slots import adapter_slots
 from apps.gateway.fields import is_name, wrong
 from apps.gateway.messages import check_template_takes
 from apps.gateway.models_served import ModelName, Target, resolve_model
 from apps.gateway.parameters import ChatRequest, parse_json, read_chat_request
-from apps.gateway.process import Process
+from apps.gateway.process import Process, Slot
 from apps.keys.header import Credential, parse_authorization
+from apps.keys.limits import Permit, Rules
 from apps.keys.models import KeyScope
 from apps.keys.services import Caller, FoundKey, note_use, recognise
 from kernel.calls import Plan, call
@@ -30,6 +32,7 @@ from kernel.tenancy import tenant_scope
 
 # above this a body is read and tokenised in a thread: the event loop has other requests
 _HEAVY_BYTES = 50_000
+_BYTES_PER_TOKEN = 4  # for what the limits hold back until the reply says how many it was
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class Admission:
     ask: ChatRequest
     target: Target
     outcome: Admitted | Repeated
+    permit: Permit
     engine: str = ""
     sampling: Mapping[str, Any] = field(default_factory=dict)
     is_retry: bool = False
@@ -63,6 +67,7 @@ class Found:
     target: Target
     place: Mapping[str, Any]
     engines: list[Mapping[str, Any]]
+    rules: Rules
     touch: bool
 
 
@@ -76,7 +81,7 @@ def read_name(headers: Mapping[str, str], name: str, *, longest: int) -> str | N
     return value
 
 
-async def admit(*, process: Process, headers: Mapping[str, str], body: bytes) -> Admission:
+async def admit(*, process: Process, slot: Slot, headers: Mapping[str, str], body: bytes) -> Admission:
     """Check who asks, what is asked and of which version, and write the pending turn.
 
     Raises a refusal of `kernel.errors` where the request cannot be answered; then nothing was written.
@@ -88,13 +93,20 @@ async def admit(*, process: Process, headers: Mapping[str, str], body: bytes) ->
         process.later(
             process.database(note_use, tenant_id=found.caller.tenant_id, key_id=found.caller.key_id)
         )
-    engine, engine_id = await _engine(process, found)
     ask, turn = question.ask, question.turn
     sampling = {
         "temperature": found.target.temperature,
         "max_tokens": settings.MAX_REPLY_TOKENS,
         **ask.sampling,
     }
+    permit = await process.limits.take(
+        tenant_id=found.caller.tenant_id,
+        key_id=found.caller.key_id,
+        rules=found.rules,
+        tokens=len(body) // _BYTES_PER_TOKEN + min(sampling["max_tokens"], settings.CONTEXT_LENGTH),
+    )
+    slot.holds(process.limits, permit)
+    engine, engine_id = await _engine(process, found)
     outcome = await process.ledger.run(
         admitting(
             caller=found.caller,
@@ -107,7 +119,7 @@ async def admit(*, process: Process, headers: Mapping[str, str], body: bytes) ->
         ),
         heavy=heavy,
     )
-    return Admission(found.caller, ask, found.target, outcome, engine, sampling, turn.is_retry)
+    return Admission(found.caller, ask, found.target, outcome, permit, engine, sampling, turn.is_retry)
 
 
 def stored_reply(*, tenant_id: uuid.UUID, turn_id: uuid.UUID) -> Turn:
@@ -134,7 +146,9 @@ def _looking_up(
     answer = yield call("attune_look_up", asked)
     caller, touch = _known(answer, credential)
     target = resolve_model(caller=caller, model=question.model, found=answer)
-    return question, Found(caller, target, answer["place"], answer["engines"], touch)
+    return question, Found(
+        caller, target, answer["place"], answer["engines"], Rules.of(answer["limits"] or {}), touch
+    )
 
 
 def _known(answer: Mapping[str, Any], credential: Credential) -> tuple[Caller, bool]:
@@ -168,7 +182,7 @@ async def _engine(process: Process, found: Found) -> tuple[str, uuid.UUID | None
     adapter = found.target.adapter
     usable = {one["url"]: one["id"] for one in found.engines if adapter is None or one["proven"]}
     if usable:
-        url = steady_choice(list(usable), adapter)
+        url = steady_choice(list(usable), adapter, adapter_slots().running)
         return url, uuid.UUID(usable[url])
     # nowhere now: a version asked for by number may be loaded for it, which takes a while
     return await process.database(

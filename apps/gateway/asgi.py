@@ -66,6 +66,8 @@ class Gateway:
                 connections=connections,
                 threads=max(1, threads),
                 most_running=settings.GATEWAY_CONCURRENCY,
+                redis_url=settings.REDIS_URL,
+                lease_s=settings.ENGINE_TIMEOUT_S + 60,
             )
         return self._process
 

@@ -37,7 +37,7 @@ async def completions(request: HttpRequest) -> HttpResponseBase:
     process = process_of(request)
     slot, handed_on = process.take_slot(), False
     try:
-        admission = await _admitted(process, request)
+        admission = await _admitted(process, slot, request)
         if isinstance(admission.outcome, Repeated):
             turn = await process.database(
                 stored_reply, tenant_id=admission.outcome.tenant_id, turn_id=admission.outcome.turn_id
@@ -54,7 +54,7 @@ async def completions(request: HttpRequest) -> HttpResponseBase:
             slot.release()
 
 
-async def _admitted(process: Process, request: HttpRequest) -> Admission:
+async def _admitted(process: Process, slot: Slot, request: HttpRequest) -> Admission:
     """Return the admission; the repetition of a request that still runs waits for that one to end.
 
     A client that sends a request again has given the first try up. Where that neither ends nor is noticed
@@ -62,7 +62,7 @@ async def _admitted(process: Process, request: HttpRequest) -> Admission:
     """
     started = time.monotonic()
     while True:
-        admission = await _try_to_admit(process, request)
+        admission = await _try_to_admit(process, slot, request)
         outcome = admission.outcome
         if isinstance(outcome, Admitted) or outcome.state == TurnState.COMPLETE:
             return admission
@@ -84,8 +84,10 @@ async def _admitted(process: Process, request: HttpRequest) -> Admission:
             await asyncio.sleep(_LOOK_EVERY_S)
 
 
-async def _try_to_admit(process: Process, request: HttpRequest) -> Admission:
-    admitting = asyncio.ensure_future(admit(process=process, headers=request.headers, body=request.body))
+async def _try_to_admit(process: Process, slot: Slot, request: HttpRequest) -> Admission:
+    admitting = asyncio.ensure_future(
+        admit(process=process, slot=slot, headers=request.headers, body=request.body)
+    )
     try:
         return await asyncio.shield(admitting)
     except asyncio.CancelledError:
@@ -113,7 +115,7 @@ async def _whole(work: Work, admission: Admission, admitted: Admitted) -> HttpRe
         logprobs=_logprobs(admission, written.output_ids, written.output_logprobs),
     )
     response = HttpResponse(body, content_type="application/json")
-    return _with_headers(response, admission.target, admitted)
+    return _with_headers(response, admission, admission.target, admitted)
 
 
 async def _streamed(
@@ -134,7 +136,7 @@ async def _streamed(
     )
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
-    return _with_headers(response, admission.target, admitted)
+    return _with_headers(response, admission, admission.target, admitted)
 
 
 async def _events(
@@ -227,7 +229,7 @@ def _replay(admission: Admission, repeated: Repeated, turn: Turn) -> HttpRespons
         body = shape.whole(message=reply, finish_reason=finish_reason, usage=turn.usage, logprobs=logprobs)
         response = HttpResponse(body, content_type="application/json")
     response["X-Idempotent-Replay"] = "true"
-    return _with_headers(response, target, repeated)
+    return _with_headers(response, admission, target, repeated)
 
 
 def _shape(admission: Admission, admitted: Admitted) -> Shape:
@@ -245,7 +247,9 @@ def _logprobs(admission: Admission, ids: list[int], logprobs: list[float]) -> di
     return logprobs_object(ids, logprobs) if admission.ask.logprobs and logprobs else None
 
 
-def _with_headers(response: R, target: Target, outcome: Admitted | Repeated) -> R:
+def _with_headers(response: R, admission: Admission, target: Target, outcome: Admitted | Repeated) -> R:
+    for name, value in admission.permit.headers.items():
+        response[name] = value
     response["X-Adapter-Version"] = str(target.number)
     response["X-Adapter-Hash"] = target.sha256
     response["X-Served-Name"] = target.served_name

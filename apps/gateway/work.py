@@ -142,6 +142,7 @@ class Work:
             "completion_tokens": len(written.output_ids),
             "cached_tokens": chunk.usage.cached_tokens,
         }
+        self._admission.permit.used = len(self._admitted.prompt.ids) + len(written.output_ids)
 
     def _elapsed_ms(self) -> float:
         return (time.monotonic() - self._started) * 1000

@@ -31,3 +31,25 @@ class ApiKey(TenantModel):
 
     def __str__(self) -> str:
         return f"at-{self.public_id}-…"
+
+
+class Limit(TenantModel):
+    """What one key, or (without a key) all of the tenant's together, may ask.
+
+    A number that is absent is the platform's default; 0 is no limit.
+    """
+
+    key = models.OneToOneField(ApiKey, null=True, on_delete=models.CASCADE, related_name="limit")
+    requests_per_minute = models.PositiveIntegerField(null=True)
+    tokens_per_minute = models.PositiveIntegerField(null=True)
+    concurrent = models.PositiveIntegerField(null=True, help_text="Requests at once.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant"], condition=models.Q(key__isnull=True), name="limit_once_per_tenant"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"limit of {self.key or 'the tenant'}"

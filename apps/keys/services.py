@@ -16,13 +16,14 @@ from django.utils import timezone
 
 from apps.accounts.models import Membership, Tenant, User
 from apps.keys.header import Credential, parse_authorization
-from apps.keys.models import ApiKey, KeyScope
+from apps.keys.models import ApiKey, KeyScope, Limit
 from kernel.audit import record
 from kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthenticated
 from kernel.tenancy import tenant_scope
 
 _ALPHABET = string.ascii_letters + string.digits
 _PUBLIC_LENGTH = 16
+_LARGEST_LIMIT = 2_000_000_000
 _LAST_USED_EVERY = dt.timedelta(minutes=1)
 # compared against when there is no such key, so that both refusals take the same steps
 _NO_KEY = hashlib.sha256(b"no key").digest()
@@ -206,6 +207,40 @@ def revoke_key(*, tenant_id: uuid.UUID, key_id: uuid.UUID, actor: str) -> ApiKey
             key.save(update_fields=["revoked_at"])
             record(actor=actor, action="key.revoke", target=f"key:{key.public_id}", tenant_id=tenant_id)
     return key
+
+
+def set_limit(
+    *,
+    tenant_id: uuid.UUID,
+    key_id: uuid.UUID | None,
+    actor: str,
+    requests_per_minute: int | None = None,
+    tokens_per_minute: int | None = None,
+    concurrent: int | None = None,
+) -> Limit:
+    """Set what a key (or, without one, the tenant) may ask, from its next request on every process.
+
+    None is the platform's default, 0 no limit.
+    """
+    numbers = {
+        "requests_per_minute": requests_per_minute,
+        "tokens_per_minute": tokens_per_minute,
+        "concurrent": concurrent,
+    }
+    for name, number in numbers.items():
+        if number is not None and not 0 <= number <= _LARGEST_LIMIT:
+            raise InvalidInput(f"A limit lies between 0 and {_LARGEST_LIMIT}.", field=name)
+    with tenant_scope(tenant_id), transaction.atomic():
+        key = _locked(key_id) if key_id is not None else None
+        limit, _ = Limit.objects.update_or_create(tenant_id=tenant_id, key=key, defaults=numbers)
+        record(
+            actor=actor,
+            action="limit.set",
+            target=f"key:{key.public_id}" if key is not None else "tenant",
+            tenant_id=tenant_id,
+            detail=numbers,
+        )
+    return limit
 
 
 def _issue(

@@ -115,6 +115,7 @@ DECLARE
     version jsonb;
     place jsonb;
     engines jsonb;
+    answer jsonb;
 BEGIN
     SELECT * INTO key FROM attune_find_key(asked->>'public_id');
     IF key.id IS NULL THEN
@@ -137,8 +138,7 @@ BEGIN
         place := attune_place(asked || jsonb_build_object(
             'tenant', key.tenant_id, 'user', key.user_id, 'key', key.id, 'policy', policy->>'id'));
     END IF;
-    PERFORM set_config('attune.tenant', before, true);
-    RETURN jsonb_build_object(
+    answer := jsonb_build_object(
         'key', jsonb_build_object(
             'id', key.id, 'tenant_id', key.tenant_id, 'user_id', key.user_id, 'scopes', key.scopes,
             'secret_sha256', encode(key.secret_sha256, 'hex'), 'may_act', key.may_act,
@@ -146,8 +146,14 @@ BEGIN
             'unseen_s', EXTRACT(epoch FROM clock_timestamp() - key.last_used_at)),
         'policy', policy,
         'version', version,
+        'limits', (
+            SELECT jsonb_object_agg(CASE WHEN l.key_id IS NULL THEN 'tenant' ELSE 'key' END, jsonb_build_object(
+                'requests', l.requests_per_minute, 'tokens', l.tokens_per_minute, 'concurrent', l.concurrent))
+            FROM keys_limit l WHERE l.tenant_id = key.tenant_id AND (l.key_id = key.id OR l.key_id IS NULL)),
         'engines', COALESCE(engines, '[]'::jsonb),
         'place', place);
+    PERFORM set_config('attune.tenant', before, true);
+    RETURN answer;
 END $$;
 """
 
@@ -291,7 +297,7 @@ class Migration(migrations.Migration):
         ("conversations", "0002_finding_turns"),
         ("engines", "0002_what_an_adapter_must_answer"),
         ("kernel", "0001_initial"),
-        ("keys", "0002_find_key"),
+        ("keys", "0003_limits"),
     ]
 
     operations = [_made(signature, sql) for signature, sql in _FUNCTIONS.items()]

@@ -178,7 +178,7 @@ def _versions(litellm: str | None) -> dict[str, str]:
     return {
         **versions,
         "python": platform.python_version(),
-        "processor": f"{processor[0]} × {len(processor)}",
+        "processor": f"{processor[0]} x {len(processor)}",
     }
 
 

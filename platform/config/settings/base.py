@@ -197,6 +197,8 @@ ENGINE_URLS = env.listed("ENGINE_URLS", "http://127.0.0.1:30000")
 ENGINE_API_KEY = env.text("ENGINE_API_KEY", "")
 ENGINE_ADMIN_KEY = env.text("ENGINE_ADMIN_KEY", "")
 ENGINE_TIMEOUT_S = env.number("ENGINE_TIMEOUT_S", 300.0)
+# run with an engine's address as last argument when that engine is stuck; without it an operator is waited for
+ENGINE_RESTART_COMMAND = env.text("ENGINE_RESTART_COMMAND", "")
 MODEL_PATH = env.path("MODEL_PATH", ATTUNE_HOME / "models" / "smollm2-135m-instruct" / "bfloat16")
 BASE_MODEL_NAME = env.text("BASE_MODEL_NAME", "smollm2-135m-instruct")
 CONTEXT_LENGTH = env.integer("CONTEXT_LENGTH", 2048)  # tokens, prompt and reply together
@@ -215,6 +217,17 @@ GATEWAY_CONCURRENCY = env.integer("GATEWAY_CONCURRENCY", 256)  # requests at onc
 GATEWAY_LEDGER_CONNECTIONS = env.integer("GATEWAY_LEDGER_CONNECTIONS", 2)
 # for what is rarer; each keeps one connection, and with those above they are at most DATABASE_POOL
 GATEWAY_DATABASE_THREADS = env.integer("GATEWAY_DATABASE_THREADS", 4)
+# where nothing is set for a key or a tenant; per minute, 0 is no limit
+KEY_LIMITS = {
+    "requests": env.integer("KEY_REQUESTS_PER_MINUTE", 6_000),
+    "tokens": env.integer("KEY_TOKENS_PER_MINUTE", 2_000_000),
+    "concurrent": env.integer("KEY_CONCURRENT", 128),
+}
+TENANT_LIMITS = {
+    "requests": env.integer("TENANT_REQUESTS_PER_MINUTE", 12_000),
+    "tokens": env.integer("TENANT_TOKENS_PER_MINUTE", 4_000_000),
+    "concurrent": env.integer("TENANT_CONCURRENT", 256),
+}
 SESSION_IDLE_S = env.number("SESSION_IDLE_S", 900.0)  # after this a session counts as over and is judged
 
 # --- judging
