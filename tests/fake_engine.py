@@ -93,6 +93,7 @@ class FakeEngine:
         self.die_after: int | None = None  # tokens after which the connection is cut
         self.fail_after: int | None = None  # tokens after which an error event ends the stream
         self.hold: threading.Event | None = None  # before the last token
+        self.hold_unload: threading.Event | None = None  # an unload answers only when it is set
         self.ready = True
         self._refusals: deque[_Refusal] = deque()
         self._port = port
@@ -325,6 +326,8 @@ class FakeEngine:
         if not self._allowed(http, self.admin_key):
             return _error(401, "Unauthorized")
         body = orjson.loads(await http.read())
+        while self.hold_unload is not None and not self.hold_unload.is_set():
+            await asyncio.sleep(0.01)
         if self.adapters.pop(body["lora_name"], None) is None:
             return _json({"success": False, "error_message": "not loaded"}, status=400)
         return _json({"success": True, "loaded_adapters": self.adapters})

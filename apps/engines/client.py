@@ -19,6 +19,7 @@ from apps.engines.chat import chat_format
 from apps.engines.replies import (
     Chunk,
     EngineBroken,
+    EngineGone,
     EngineRejected,
     EngineSilent,
     EngineUnavailable,
@@ -50,7 +51,7 @@ class EngineInfo:
 class EngineClient:
     """Talks to one engine. Connections are opened when first used and belong to the running event loop.
 
-    Raises EngineUnavailable (503; EngineSilent and AdapterMissing are kinds of it), EngineBroken (502),
+    Raises EngineUnavailable (503; EngineGone, EngineSilent and AdapterMissing are kinds of it), EngineBroken (502),
     EngineBusy (429) or EngineRejected (400).
     """
 
@@ -290,6 +291,8 @@ class EngineClient:
             raise EngineBroken("the connection to the engine broke in the middle of an answer") from error
         except TimeoutError as error:
             raise EngineSilent("the engine does not answer in time", retry_after_s=1.0) from error
+        except aiohttp.ClientConnectorError as error:
+            raise EngineGone("nobody answers at the engine's address", retry_after_s=1.0) from error
         except (aiohttp.ClientError, OSError) as error:
             raise EngineUnavailable(
                 f"the engine does not answer ({type(error).__name__})", retry_after_s=1.0

@@ -13,6 +13,12 @@ class EngineUnavailable(Unavailable):
     code = "engine_unavailable"
 
 
+class EngineGone(EngineUnavailable):
+    """Nobody listens at the engine's address."""
+
+    code = "engine_gone"
+
+
 class EngineSilent(EngineUnavailable):
     """The engine is there and does not answer in time: busy, or stuck."""
 
