@@ -18,6 +18,7 @@ from apps.engines.models import (
     LoadedAdapter,
     LoadState,
 )
+from apps.engines.replies import AdapterMissing, EngineGone, EngineUnavailable
 from kernel import audit
 from kernel.errors import Conflict, InvalidInput, NotFound
 from kernel.outbox import enqueue
@@ -73,17 +74,30 @@ def order(*, url: str, order: EngineOrder | None, actor: str) -> Engine:
     return engine
 
 
-def report_gone(*, url: str) -> None:
-    """Say that a request found nobody at an engine's address: no more requests go there, and engines are looked at.
+def report(*, url: str, served_name: str | None, error: EngineUnavailable) -> None:
+    """Say what a request found at an engine: nobody, or an engine without the adapter that it should have.
 
-    An engine that is there after all is ready again after that look.
+    No more requests go there (for that adapter), from the next one on, and engines are looked at now instead of at
+    the clock's next turn: one that is there after all, or has it after all, is used again after that look.
     """
-    with system_scope("an engine is gone"), transaction.atomic():
-        gone = Engine.objects.filter(url=url, state=EngineState.READY).update(
-            state=EngineState.LOST, reason="a request found nobody at its address"
-        )
-        if gone:
-            enqueue(task="workers.upkeep.reconcile_engines", queue="ops", tenant_id=None, kwargs={})
+    with system_scope("a request found an engine not as it should be"), transaction.atomic():
+        found = 0
+        if isinstance(error, EngineGone):
+            found = Engine.objects.filter(url=url, state=EngineState.READY).update(
+                state=EngineState.LOST, reason="a request found nobody at its address"
+            )
+        elif isinstance(error, AdapterMissing) and served_name is not None:
+            found = LoadedAdapter.objects.filter(
+                engine__url=url, adapter__served_name=served_name, state=LoadState.PROBED
+            ).update(state=LoadState.UNLOADED, reason="a request found it missing", updated_at=timezone.now())
+        if found:
+            enqueue(
+                task="workers.upkeep.reconcile_engines",
+                queue="ops",
+                tenant_id=None,
+                kwargs={},
+                dedupe_key="reconcile engines",
+            )
 
 
 def want(

@@ -10,8 +10,9 @@ from typing import Any
 from django.conf import settings
 
 from apps.conversations.services import Admitted, Generation, aborting, completing, failing
+from apps.engines import registry
 from apps.engines.client import engine_client
-from apps.engines.replies import Chunk, EngineBroken
+from apps.engines.replies import AdapterMissing, Chunk, EngineBroken, EngineGone
 from apps.engines.slots import adapter_slots
 from apps.gateway.admission import Admission
 from apps.gateway.errors import Internal
@@ -99,6 +100,11 @@ class Work:
         shown = error if isinstance(error, AttuneError) else Internal("Something broke on our side.")
         self.generation.latency_ms = self._elapsed_ms()
         self.settled = True
+        if isinstance(error, EngineGone | AdapterMissing):
+            asked, adapter = self._admission.engine, self._admission.target.adapter
+            self._process.later(
+                self._process.database(registry.report, url=asked, served_name=adapter, error=error)
+            )
         try:
             await self._process.ledger.run(
                 failing(

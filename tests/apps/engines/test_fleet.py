@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from apps.engines import registry
 from apps.engines.models import Engine, EngineOrder, EngineState
-from apps.engines.replies import EngineUnavailable
+from apps.engines.replies import AdapterMissing, EngineGone, EngineUnavailable
 from apps.engines.selectors import pick_engine, placement_of, ranked, steady_choice
 from apps.engines.services import reconcile
 from kernel.models import AuditEntry, OutboxMessage
@@ -126,8 +126,8 @@ def test_the_command_says_what_there_is(engines: list[FakeEngine], settings: Set
 
 def test_a_request_that_finds_an_engine_gone_tells_everybody(engines: list[FakeEngine]) -> None:
     reconcile()
-    registry.report_gone(url=engines[0].url)
-    registry.report_gone(url=engines[0].url)
+    for _ in range(2):
+        registry.report(url=engines[0].url, served_name=None, error=EngineGone("gone"))
 
     assert {pick_engine(None) for _ in range(10)} == {engines[1].url}
     with system_scope("test"):
@@ -139,6 +139,24 @@ def test_a_request_that_finds_an_engine_gone_tells_everybody(engines: list[FakeE
 def test_all_engines_gone_is_unavailable_at_once(engines: list[FakeEngine]) -> None:
     reconcile()
     for engine in engines:
-        registry.report_gone(url=engine.url)
+        registry.report(url=engine.url, served_name=None, error=EngineGone("gone"))
     with pytest.raises(EngineUnavailable):
         pick_engine(None)
+
+
+def test_a_request_that_finds_its_adapter_missing_sends_the_next_elsewhere(
+    engines: list[FakeEngine], want: Want
+) -> None:
+    want("p1-v1-aa")
+    reconcile()
+    first = pick_engine("p1-v1-aa")
+    next(engine for engine in engines if engine.url == first).adapters.clear()
+
+    registry.report(url=first, served_name="p1-v1-aa", error=AdapterMissing("missing"))
+
+    assert pick_engine("p1-v1-aa") != first
+    assert set(states().values()) == {EngineState.READY}  # others are still served there
+    with system_scope("test"):
+        assert OutboxMessage.objects.filter(task="workers.upkeep.reconcile_engines").count() == 1
+    reconcile()
+    assert pick_engine("p1-v1-aa") == first
