@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import secrets
+import signal
 import statistics
 import subprocess
 import sys
@@ -265,6 +266,9 @@ def _ours(folder: Path, engine: str, options: argparse.Namespace) -> Iterator[Se
         with _running(command, env=env, log=log, core=options.core) as process:
             _until_it_answers(f"http://127.0.0.1:{port}/healthz", process, log)
             yield Server("attune", f"http://127.0.0.1:{port}", key, process.pid)
+            if options.profile:
+                process.send_signal(signal.SIGINT)  # the one after which Python still writes the profile
+                process.wait(15)
         if options.profile:
             import pstats
 
