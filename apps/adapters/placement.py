@@ -81,7 +81,8 @@ def engine_for(version: AdapterVersion | None) -> str:
 
     A version that is loaded nowhere is loaded, which takes seconds: a live one whose policy went cold while there are
     more policies than places, on the engine that its policy prefers; one that is not live (an evaluation asks for
-    it by number) likewise, and it is not kept. Raises AdapterMissing, EngineUnavailable or EngineBusy.
+    it by number) likewise, and it is not kept. Raises Conflict (the version is not ready), AdapterMissing,
+    EngineUnavailable or EngineBusy.
     """
     if version is None:
         return selectors.pick_engine(None)
@@ -89,7 +90,11 @@ def engine_for(version: AdapterVersion | None) -> str:
         return selectors.pick_engine(version.served_name)
     except AdapterMissing:
         if version.state != VersionState.READY:
-            raise
+            raise Conflict(
+                f"version {version.number} is {version.state}, only ready ones can be served",
+                field="model",
+                code="version_not_ready",
+            ) from None
     with _alone(version.served_name):
         proven = selectors.proven_on(version.served_name)
         if not proven:
