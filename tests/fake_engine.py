@@ -377,6 +377,12 @@ def _event(request: Request, tokens: tuple[Token, ...], finish: dict[str, Any] |
     }
     if request.body.get("return_logprob"):
         meta["output_token_logprobs"] = [[token.logprob, token.id, None] for token in tokens]
+    if most := request.body.get("top_logprobs_num"):
+        # the token itself, then others with less and less; the last one has no probability at all
+        meta["output_top_logprobs"] = [
+            [[token.logprob, token.id, None], *([-3.4e38, token.id + i, None] for i in range(1, most))]
+            for token in tokens
+        ]
     return {
         "text": "".join(token.text for token in tokens),
         "output_ids": [token.id for token in tokens],

@@ -96,6 +96,7 @@ class EngineClient:
         sampling: Mapping[str, Any],
         adapter: str | None = None,
         stream: bool = True,
+        top_logprobs: int = 0,
     ) -> AsyncGenerator[Chunk, None]:
         """Yield the reply to `input_ids` as it comes (`stream`) or in one chunk.
 
@@ -115,6 +116,8 @@ class EngineClient:
             "stream": stream,
             "lora_path": adapter,
         }
+        if top_logprobs:
+            body["top_logprobs_num"] = top_logprobs
         stop = sampling.get("stop") or ()
         reply = Reply(stop=(stop,) if isinstance(stop, str) else stop)
         begun = False

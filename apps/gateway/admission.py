@@ -2,7 +2,7 @@
 
 import hashlib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from apps.engines.slots import adapter_slots
 from apps.gateway.fields import is_name, wrong
 from apps.gateway.messages import check_template_takes
 from apps.gateway.models_served import ModelName, Target, resolve_model
-from apps.gateway.parameters import ChatRequest, parse_json, read_chat_request
+from apps.gateway.parameters import ChatRequest, parse_json
 from apps.gateway.process import Process, Slot
 from apps.keys.header import Credential, parse_authorization
 from apps.keys.limits import Permit, Rules
@@ -29,6 +29,8 @@ from apps.keys.services import Caller, FoundKey, note_use, recognise
 from kernel.calls import Plan, call
 from kernel.errors import AttuneError, InvalidInput
 from kernel.tenancy import tenant_scope
+
+ReadBody = Callable[[dict[str, Any]], ChatRequest]
 
 # above this a body is read and tokenised in a thread: the event loop has other requests
 _HEAVY_BYTES = 50_000
@@ -81,14 +83,18 @@ def read_name(headers: Mapping[str, str], name: str, *, longest: int) -> str | N
     return value
 
 
-async def admit(*, process: Process, slot: Slot, headers: Mapping[str, str], body: bytes) -> Admission:
+async def admit(
+    *, process: Process, slot: Slot, read: ReadBody, headers: Mapping[str, str], body: bytes
+) -> Admission:
     """Check who asks, what is asked and of which version, and write the pending turn.
+
+    `read` takes the body's JSON object and returns the request in it.
 
     Raises a refusal of `kernel.errors` where the request cannot be answered; then nothing was written.
     """
     heavy = len(body) > _HEAVY_BYTES
     credential = parse_authorization(headers.get("Authorization"))
-    question, found = await process.ledger.run(_looking_up(credential, headers, body), heavy=heavy)
+    question, found = await process.ledger.run(_looking_up(credential, read, headers, body), heavy=heavy)
     if found.touch:
         process.later(
             process.database(note_use, tenant_id=found.caller.tenant_id, key_id=found.caller.key_id)
@@ -119,6 +125,8 @@ async def admit(*, process: Process, slot: Slot, headers: Mapping[str, str], bod
         ),
         heavy=heavy,
     )
+    if isinstance(outcome, Admitted):
+        process.counters.prompt(source=outcome.prompt.source, reason=outcome.prompt.reason)
     return Admission(found.caller, ask, found.target, outcome, permit, engine, sampling, turn.is_retry)
 
 
@@ -129,11 +137,11 @@ def stored_reply(*, tenant_id: uuid.UUID, turn_id: uuid.UUID) -> Turn:
 
 
 def _looking_up(
-    credential: Credential, headers: Mapping[str, str], body: bytes
+    credential: Credential, read: ReadBody, headers: Mapping[str, str], body: bytes
 ) -> Plan[tuple[Question, Found]]:
     """Read the request and look up everything it names at once. Who may not ask learns nothing of what is wrong."""
     try:
-        question = _read(headers, body)
+        question = _read(read, headers, body)
     except AttuneError as error:
         _known((yield call("attune_look_up", {"public_id": credential.public_id})), credential)
         raise error from None
@@ -158,8 +166,8 @@ def _known(answer: Mapping[str, Any], credential: Credential) -> tuple[Caller, b
     return caller, key is not None and key.unseen
 
 
-def _read(headers: Mapping[str, str], body: bytes) -> Question:
-    ask = read_chat_request(parse_json(body))
+def _read(read: ReadBody, headers: Mapping[str, str], body: bytes) -> Question:
+    ask = read(parse_json(body))
     check_template_takes(ask.messages, ask.tools, knows_tools=chat_format().template.knows_tools)
     model = ModelName.parse(ask.model)
     turn = TurnRequest(

@@ -103,6 +103,7 @@ class Gateway:
         try:
             response: Any = refused if request is None else await self._django.get_response_async(request)
             try:
+                self._current().counters.answer(response.status_code)
                 await _sent(response, send)
             finally:
                 response.close()

@@ -14,6 +14,7 @@ from django.db import InterfaceError, OperationalError, connection
 from apps.engines.client import engine_client
 from apps.engines.slots import adapter_slots
 from apps.gateway.ledger import PATIENCE_S, Ledger
+from apps.gateway.metrics import Counters
 from apps.keys.limits import Limits, Permit
 from kernel.errors import RateLimited, Unavailable
 
@@ -66,6 +67,7 @@ class Process:
         self.ledger = Ledger(connections=connections)
         """What every request asks of the database."""
         self.limits = Limits(redis_url=redis_url, lease_s=lease_s)
+        self.counters = Counters()
         self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="ledger")
         self._background: set[asyncio.Task[None]] = set()
         self._engines: set[str] = set()

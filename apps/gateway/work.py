@@ -31,6 +31,7 @@ class Work:
 
     def __init__(self, *, process: Process, admission: Admission, admitted: Admitted, started: float) -> None:
         self.generation = Generation(spans=[(0, admission.target.served_name)])
+        self.top_logprobs: list[list[tuple[int, float]]] = []
         self.settled = False
         self._reader = ToolCallReader() if admission.ask.tools else None
         self._process = process
@@ -50,6 +51,7 @@ class Work:
             sampling=engine_sampling(self._admission.sampling, prompt_tokens=len(prompt.ids)),
             adapter=target.adapter,
             stream=stream,
+            top_logprobs=self._admission.ask.top_logprobs,
         )
         seat = adapter_slots().seat(
             engine=self._admission.engine, adapter=target.adapter, tenant=self._admitted.tenant_id
@@ -92,6 +94,7 @@ class Work:
             )
         )
         self.settled = True
+        self._process.counters.turn("complete")
 
     async def fail(self, error: Exception) -> AttuneError:
         """Commit that the turn failed; returns what the client may know of it."""
@@ -100,6 +103,7 @@ class Work:
         shown = error if isinstance(error, AttuneError) else Internal("Something broke on our side.")
         self.generation.latency_ms = self._elapsed_ms()
         self.settled = True
+        self._process.counters.turn("failed")
         if isinstance(error, EngineGone | AdapterMissing):
             asked, adapter = self._admission.engine, self._admission.target.adapter
             self._process.later(
@@ -123,6 +127,7 @@ class Work:
         """The client is gone: keep the part that was written, marked, apart from the cancelled request."""
         if not self.settled:
             self.settled = True
+            self._process.counters.turn("aborted")
             self.generation.latency_ms = self._elapsed_ms()
             self._process.later(
                 self._process.ledger.run(
@@ -141,6 +146,7 @@ class Work:
         written.text += chunk.text
         written.output_ids.extend(chunk.output_ids)
         written.output_logprobs.extend(chunk.output_logprobs)
+        self.top_logprobs.extend(chunk.top_logprobs)
         written.misaligned = chunk.misaligned
         written.finish_reason = chunk.finish_reason or ""
         written.usage = {
