@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 from apps.adapters.preflight import expected_shapes
 from apps.engines.client import EngineClient
 from embedded import model, processes
-from embedded.engine import TARGET_MODULES, Engine
+from embedded.engine import BATCH_SLOTS, TARGET_MODULES, Engine
 from embedded.home import Home, free_port
 
 RANK = 16
@@ -37,10 +37,17 @@ def bench_directory() -> Path:
 
 
 @contextmanager
-def engine(served: Path, folder: Path, *, loaded_slots: int, within_s: float = 300.0) -> Iterator[Engine]:
-    """Run one server of the model, with as many slots in a batch as `make up` gives it."""
+def engine(
+    served: Path, folder: Path, *, slots: int = BATCH_SLOTS[0], loaded_slots: int, within_s: float = 300.0
+) -> Iterator[Engine]:
+    """Run one server of the model, with as many slots in a batch as `make up` gives it unless told otherwise."""
     server = Engine(
-        model=served, port=free_port(), api_key="bench", admin_key="bench-admin", loaded_slots=loaded_slots
+        model=served,
+        port=free_port(),
+        api_key="bench",
+        admin_key="bench-admin",
+        batch_slots=slots,
+        loaded_slots=max(slots, loaded_slots),
     )
     log = folder / "engine.log"
     with log.open("wb") as output:

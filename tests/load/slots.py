@@ -1,7 +1,7 @@
 """Time to first token of the worst policy, with three times as many live adapters as a batch takes.
 
-One real engine on the CPU with the embedded model and 4 slots, requests in parallel over all policies alike. Each
-round runs three ways one after the other: as many adapters as slots (`within`), three times as many straight at the
+One real engine on the CPU with the embedded model and the slots that `make up` gives it, twice as many requests in
+parallel as slots, over all policies alike. Each round runs three ways one after the other: as many adapters as slots (`within`), three times as many straight at the
 engine (`bare`), the same through the platform's slots (`fair`). The 99th percentile is of one policy's requests,
 and the policy is the one where it is worst. `ratio` is fair over within, the median of the rounds.
 """
@@ -27,11 +27,9 @@ django.setup()
 from apps.engines.client import EngineClient  # noqa: E402 - settings come first
 from apps.engines.slots import AdapterSlots  # noqa: E402
 from apps.engines.slots.rules import Rules  # noqa: E402
+from embedded.engine import BATCH_SLOTS  # noqa: E402
 from tests.load import _engine  # noqa: E402
 from tests.load._requests import p99  # noqa: E402
-
-SLOTS = 4
-LIVE = 3 * SLOTS
 
 
 @dataclass
@@ -98,7 +96,7 @@ async def compare(client: EngineClient, names: list[str], options: argparse.Name
 
     async def capacity(engine: str) -> int:
         del engine
-        return SLOTS
+        return int(options.slots)
 
     slots = AdapterSlots(
         capacity=capacity,
@@ -109,7 +107,7 @@ async def compare(client: EngineClient, names: list[str], options: argparse.Name
     pooled: dict[str, Arm] = defaultdict(Arm)
     for number in range(options.rounds):
         ways = {
-            "within": (None, names[:SLOTS]),
+            "within": (None, names[: options.slots]),
             "bare": (None, names),
             "fair": (slots, names),
         }
@@ -135,16 +133,19 @@ async def compare(client: EngineClient, names: list[str], options: argparse.Name
         "ratio_bare": ratio("bare"),
         "pooled": {way: arm.summary() for way, arm in pooled.items()},
         "rounds": rounds,
-        "slots": SLOTS,
+        "target": 2.0,
         "live_adapters": len(names),
-        **{name: getattr(options, name) for name in ("parallel", "requests", "prompt", "reply")},
+        **{
+            name: getattr(options, name)
+            for name in ("rounds", "slots", "parallel", "requests", "prompt", "reply", "turn_s")
+        },
     }
 
 
-async def prepare(client: EngineClient, folder: Path, served: Path) -> list[str]:
-    """Load the adapters and use each once."""
-    names = []
-    for number in range(LIVE):
+async def prepare(client: EngineClient, folder: Path, served: Path, live: int) -> list[str]:
+    """Load so many adapters and use each once."""
+    names: list[str] = []
+    for number in range(live):
         directory = _engine.write_adapter(folder / f"adapter-{number}", served, seed=number)
         names.append(f"p{number:08x}-v1-00000000")
         await client.load(names[-1], str(directory))
@@ -157,9 +158,10 @@ async def run(options: argparse.Namespace) -> None:
     served = _engine.model_directory()
     with tempfile.TemporaryDirectory(prefix="bench-slots-") as name:
         folder = Path(name)
-        with _engine.engine(served, folder, loaded_slots=LIVE + 2) as server:
+        live = 3 * options.slots
+        with _engine.engine(served, folder, slots=options.slots, loaded_slots=live + 2) as server:
             async with _engine.client(server) as client:
-                result = await compare(client, await prepare(client, folder, served), options)
+                result = await compare(client, await prepare(client, folder, served, live), options)
     target = _engine.bench_directory() / "slots.json"
     target.write_text(json.dumps(result, indent=2) + "\n")
     print(f"worst policy's p99: {result['ratio']:.2f} x of within slots, bare {result['ratio_bare']:.2f} x")
@@ -170,13 +172,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=96, help="in each arm of a round")
-    parser.add_argument("--parallel", type=int, default=8)
+    parser.add_argument("--slots", type=int, default=BATCH_SLOTS[0], help="adapters in one batch")
+    parser.add_argument("--parallel", type=int, help="requests at a time; twice the slots without it")
     parser.add_argument("--prompt", type=int, default=48, help="tokens")
     parser.add_argument("--reply", type=int, default=24, help="tokens")
     parser.add_argument("--turn-s", type=float, help="see apps.engines.slots.rules.Rules.turn_s")
     parser.add_argument("--redis", default="", help="URL; without it the slots are this process's alone")
     parser.add_argument("--ways", nargs="+", default=["within", "bare", "fair"])
-    asyncio.run(run(parser.parse_args()))
+    options = parser.parse_args()
+    options.parallel = options.parallel or 2 * options.slots
+    asyncio.run(run(options))
 
 
 if __name__ == "__main__":
