@@ -196,6 +196,8 @@ EMAIL_FILE_PATH = ATTUNE_HOME / "mail"
 ENGINE_URLS = env.listed("ENGINE_URLS", "http://127.0.0.1:30000")
 ENGINE_API_KEY = env.text("ENGINE_API_KEY", "")
 ENGINE_ADMIN_KEY = env.text("ENGINE_ADMIN_KEY", "")
+# a sglang-router (policy consistent_hashing) that generation goes through; adapters are loaded on the engines directly
+ENGINE_ROUTER_URL = env.text("ENGINE_ROUTER_URL", "")
 ENGINE_TIMEOUT_S = env.number("ENGINE_TIMEOUT_S", 300.0)
 # run with an engine's address as last argument when that engine is stuck; without it an operator is waited for
 ENGINE_RESTART_COMMAND = env.text("ENGINE_RESTART_COMMAND", "")

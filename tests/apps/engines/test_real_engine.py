@@ -337,7 +337,7 @@ async def test_five_hundred_load_cycles_leave_the_memory_flat(
             await client.unload(name)
             if cycle in {100, 300, 500}:
                 resident[cycle] = memory_of(engine)
-        assert await client.loaded() == {}
+        assert str(tmp_path / "one") not in (await client.loaded()).values()
 
     # a cycle that kept its adapter would add more than this, and twice as much in twice the cycles
     size = sum(file.stat().st_size for file in (tmp_path / "one").iterdir())
