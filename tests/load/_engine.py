@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,16 +18,29 @@ from apps.engines.client import EngineClient
 from embedded import model, processes
 from embedded.engine import BATCH_SLOTS, TARGET_MODULES, Engine
 from embedded.home import Home, free_port
+from tests.tiny_model import build_tiny_model
 
 RANK = 16
-VOCABULARY = 49152
+MODELS = ("embedded", "tiny")
 
 
-def model_directory() -> Path:
-    """Return the embedded model, converted if that has not been done here yet."""
+def model_directory(which: str, folder: Path) -> Path:
+    """Return the embedded model, converted if that has not been done here yet, or one of two small layers."""
+    if which == "tiny":
+        return build_tiny_model(folder / "tiny")
     home = Home.from_environment()
     model.convert(home)
     return model.directory(home, "bfloat16")
+
+
+def vocabulary(served: Path) -> int:
+    """Return how many tokens a model has."""
+    return int(json.loads((served / "config.json").read_text(encoding="utf-8"))["vocab_size"])
+
+
+def some_ids(chance: random.Random, served: Path, count: int) -> list[int]:
+    """Return a prompt of ordinary tokens that nobody has sent before."""
+    return [chance.randrange(20, vocabulary(served)) for _ in range(count)]
 
 
 def bench_directory() -> Path:
@@ -68,7 +82,8 @@ def engine(
 
 def client(server: Engine) -> EngineClient:
     """Return a client of the server."""
-    return EngineClient(server.url, server.api_key, server.admin_key, vocab_size=VOCABULARY)
+    size = vocabulary(server.model)
+    return EngineClient(server.url, server.api_key, server.admin_key, vocab_size=size)
 
 
 def write_adapter(directory: Path, served: Path, *, seed: int) -> Path:

@@ -1,6 +1,6 @@
 """Time to first token of the worst policy, with three times as many live adapters as a batch takes.
 
-One real engine on the CPU with the embedded model and the slots that `make up` gives it, twice as many requests in
+One real engine on the CPU and the slots that `make up` gives it, twice as many requests in
 parallel as slots, over all policies alike. Each round runs three ways one after the other: as many adapters as slots (`within`), three times as many straight at the
 engine (`bare`), the same through the platform's slots (`fair`). The 99th percentile is of one policy's requests,
 and the policy is the one where it is worst. `ratio` is fair over within, the median of the rounds.
@@ -66,7 +66,7 @@ async def measure(
     arm, waiting = Arm(), iter(order)
 
     async def ask(policy: str) -> None:
-        ids = [chance.randrange(1000, 40000) for _ in range(options.prompt)]
+        ids = _engine.some_ids(chance, options.served, options.prompt)
         asked, first = time.monotonic(), None
         seat = (
             nullcontext() if slots is None else slots.seat(engine=client.url, adapter=policy, tenant=policy)
@@ -137,7 +137,7 @@ async def compare(client: EngineClient, names: list[str], options: argparse.Name
         "live_adapters": len(names),
         **{
             name: getattr(options, name)
-            for name in ("rounds", "slots", "parallel", "requests", "prompt", "reply", "turn_s")
+            for name in ("model", "rounds", "slots", "parallel", "requests", "prompt", "reply", "turn_s")
         },
     }
 
@@ -155,14 +155,14 @@ async def prepare(client: EngineClient, folder: Path, served: Path, live: int) -
 
 async def run(options: argparse.Namespace) -> None:
     """Measure and write the result."""
-    served = _engine.model_directory()
     with tempfile.TemporaryDirectory(prefix="bench-slots-") as name:
         folder = Path(name)
+        served = options.served = _engine.model_directory(options.model, folder)
         live = 3 * options.slots
         with _engine.engine(served, folder, slots=options.slots, loaded_slots=live + 2) as server:
             async with _engine.client(server) as client:
                 result = await compare(client, await prepare(client, folder, served, live), options)
-    target = _engine.bench_directory() / "slots.json"
+    target = _engine.bench_directory() / options.output
     target.write_text(json.dumps(result, indent=2) + "\n")
     print(f"worst policy's p99: {result['ratio']:.2f} x of within slots, bare {result['ratio_bare']:.2f} x")
 
@@ -170,6 +170,7 @@ async def run(options: argparse.Namespace) -> None:
 def main() -> None:
     """Read the options and run."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", choices=_engine.MODELS, default="embedded")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=96, help="in each arm of a round")
     parser.add_argument("--slots", type=int, default=BATCH_SLOTS[0], help="adapters in one batch")
@@ -178,6 +179,7 @@ def main() -> None:
     parser.add_argument("--reply", type=int, default=24, help="tokens")
     parser.add_argument("--turn-s", type=float, help="see apps.engines.slots.rules.Rules.turn_s")
     parser.add_argument("--redis", default="", help="URL; without it the slots are this process's alone")
+    parser.add_argument("--output", default="slots.json", help="the file's name in var/bench")
     parser.add_argument("--ways", nargs="+", default=["within", "bare", "fair"])
     options = parser.parse_args()
     options.parallel = options.parallel or 2 * options.slots

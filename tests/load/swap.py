@@ -1,6 +1,6 @@
 """Time to first token while an adapter is swapped every second, against quiet.
 
-One real engine on the CPU with the embedded model, a few requests at a time of one policy. Quiet stretches alternate
+One real engine on the CPU, a few requests at a time of one policy. Quiet stretches alternate
 with stretches in which every second another version is loaded, proven by a short scoring as publishing does, and
 made the one that new requests name. `ratio` is the 99th percentile with swaps over the one without, over all rounds'
 requests together; old versions are unloaded between the stretches, as the platform does it, late.
@@ -47,7 +47,7 @@ class Policy:
         began = time.monotonic()
         await self._client.load(name, str(self._directories[self._number % len(self._directories)]))
         self.loads.append(time.monotonic() - began)
-        await self._client.score(list(range(1000, 1024)), name, timeout_s=60.0)
+        await self._client.score(list(range(100, 124)), name, timeout_s=60.0)
         self.live = name
 
     async def every_second(self) -> None:
@@ -76,7 +76,7 @@ async def stretch(
 
     async def lane() -> None:
         while time.monotonic() < end:
-            ids = [chance.randrange(1000, 40000) for _ in range(options.prompt)]
+            ids = _engine.some_ids(chance, options.served, options.prompt)
             before = asked = time.monotonic()
             chunks = client.generate(input_ids=ids, sampling=sampling, adapter=policy.live)
             async with aclosing(chunks):
@@ -130,16 +130,17 @@ async def compare(client: EngineClient, policy: Policy, options: argparse.Namesp
         },
         "target": 1.1,
         "sizes": {
-            name: getattr(options, name) for name in ("rounds", "seconds", "parallel", "prompt", "reply")
+            name: getattr(options, name)
+            for name in ("model", "rounds", "seconds", "parallel", "prompt", "reply")
         },
     }
 
 
 async def run(options: argparse.Namespace) -> None:
     """Measure and write the result."""
-    served = _engine.model_directory()
     with tempfile.TemporaryDirectory(prefix="bench-swap-") as name:
         folder = Path(name)
+        served = options.served = _engine.model_directory(options.model, folder)
         directories = [
             _engine.write_adapter(folder / f"version-{i}", served, seed=i) for i in range(VERSIONS)
         ]
@@ -147,18 +148,20 @@ async def run(options: argparse.Namespace) -> None:
         with _engine.engine(served, folder, loaded_slots=places) as server:
             async with _engine.client(server) as client:
                 result = await compare(client, Policy(client, directories), options)
-    (_engine.bench_directory() / "swap.json").write_text(json.dumps(result, indent=2) + "\n")
+    (_engine.bench_directory() / options.output).write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps(result, indent=2))
 
 
 def main() -> None:
     """Read the options and run."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", choices=_engine.MODELS, default="embedded")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=15.0, help="of each stretch")
     parser.add_argument("--parallel", type=int, default=3)
     parser.add_argument("--prompt", type=int, default=32, help="tokens")
     parser.add_argument("--reply", type=int, default=12, help="tokens")
+    parser.add_argument("--output", default="swap.json", help="the file's name in var/bench")
     asyncio.run(run(parser.parse_args()))
 
 

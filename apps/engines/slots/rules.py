@@ -35,7 +35,7 @@ class Standing:
 class Rules:
     """How slots are given out."""
 
-    turn_s: float = 1.0
+    turn_s: float = 0.25
     """While its turn is younger than this, an adapter's new requests may overtake those of others."""
     tenant_handicap_s: float = 1.0
     """For each other slot that a tenant has, a policy of it counts as having come so much later."""
