@@ -78,10 +78,15 @@ class Ledger:
                 if batch:
                     try:
                         connection = await self._sent(connection, batch)
-                    except BaseException:
+                    except asyncio.CancelledError:
                         for _, future in batch:
-                            _refuse(future, Unavailable("The ledger does not answer.", retry_after_s=2.0))
+                            _refuse(future, Unavailable("The server is stopping.", retry_after_s=1.0))
                         raise
+                    except Exception as error:
+                        # a lane that ended would take the whole process with it
+                        logger.exception("calls of %s failed", batch[0][0].function)
+                        for _, future in batch:
+                            _refuse(future, error)
         finally:
             if connection is not None:
                 await connection.close()
