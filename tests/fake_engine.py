@@ -93,6 +93,7 @@ class FakeEngine:
         self.die_after: int | None = None  # tokens after which the connection is cut
         self.fail_after: int | None = None  # tokens after which an error event ends the stream
         self.hold: threading.Event | None = None  # before the last token
+        self.hold_unload: threading.Event | None = None  # an unload answers only when it is set
         self.ready = True
         self._refusals: deque[_Refusal] = deque()
         self._port = port
@@ -159,21 +160,7 @@ class FakeEngine:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         application = web.Application(client_max_size=64 * 2**20)
-        application.add_routes(
-            [
-                web.post("/generate", self._generate),
-                web.post("/abort_request", self._abort),
-                web.post("/load_lora_adapter", self._load),
-                web.post("/unload_lora_adapter", self._unload),
-                web.get("/ready", self._ready),
-                web.get("/health", self._ready),
-                web.get("/v1/models", self._models),
-                web.get("/server_info", self._info),
-                web.get("/get_server_info", self._info),
-                web.get("/model_info", self._info),
-                web.get("/get_model_info", self._info),
-            ]
-        )
+        application.add_routes(self.routes())
         # a request whose client hangs up is cancelled, as in the real server
         runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
@@ -186,6 +173,22 @@ class FakeEngine:
         await runner.cleanup()
 
     # --- routes
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return what it answers."""
+        return [
+            web.post("/generate", self._generate),
+            web.post("/abort_request", self._abort),
+            web.post("/load_lora_adapter", self._load),
+            web.post("/unload_lora_adapter", self._unload),
+            web.get("/ready", self._ready),
+            web.get("/health", self._ready),
+            web.get("/v1/models", self._models),
+            web.get("/server_info", self._info),
+            web.get("/get_server_info", self._info),
+            web.get("/model_info", self._info),
+            web.get("/get_model_info", self._info),
+        ]
 
     async def _generate(self, http: web.Request) -> web.StreamResponse:
         if not self._allowed(http, self.api_key):
@@ -323,6 +326,8 @@ class FakeEngine:
         if not self._allowed(http, self.admin_key):
             return _error(401, "Unauthorized")
         body = orjson.loads(await http.read())
+        while self.hold_unload is not None and not self.hold_unload.is_set():
+            await asyncio.sleep(0.01)
         if self.adapters.pop(body["lora_name"], None) is None:
             return _json({"success": False, "error_message": "not loaded"}, status=400)
         return _json({"success": True, "loaded_adapters": self.adapters})
@@ -372,6 +377,12 @@ def _event(request: Request, tokens: tuple[Token, ...], finish: dict[str, Any] |
     }
     if request.body.get("return_logprob"):
         meta["output_token_logprobs"] = [[token.logprob, token.id, None] for token in tokens]
+    if most := request.body.get("top_logprobs_num"):
+        # the token itself, then others with less and less; the last one has no probability at all
+        meta["output_top_logprobs"] = [
+            [[token.logprob, token.id, None], *([-3.4e38, token.id + i, None] for i in range(1, most))]
+            for token in tokens
+        ]
     return {
         "text": "".join(token.text for token in tokens),
         "output_ids": [token.id for token in tokens],

@@ -60,9 +60,12 @@ def chain(messages: Sequence[Message], start: str = _START) -> list[str]:
 
 def extend_chain(value: str, message: Message) -> str:
     """Return the chain's value after one more canonical message."""
-    return hashlib.sha256(
-        value.encode() + orjson.dumps(_compared(message), option=orjson.OPT_SORT_KEYS)
-    ).hexdigest()
+    return hashlib.sha256(value.encode() + link(message)).hexdigest()
+
+
+def link(message: Message) -> bytes:
+    """Return what a canonical message adds to the chain: a value is the hash of the one before and this."""
+    return orjson.dumps(_compared(message), option=orjson.OPT_SORT_KEYS)
 
 
 def same_message(one: Message, other: Message) -> bool:

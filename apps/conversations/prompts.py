@@ -7,7 +7,8 @@ from typing import Any
 from django.conf import settings
 
 from apps.conversations.canonical import Message
-from apps.conversations.models import PromptSource, Turn
+from apps.conversations.models import PromptSource
+from apps.conversations.stitching import Parent, Place
 from apps.engines.chat import CannotExtend, added_messages, chat_format
 from kernel.errors import InvalidInput
 
@@ -23,32 +24,24 @@ class Prompt:
 
 def build_prompt(
     *,
-    parent: Turn | None,
-    added: Sequence[Message],
-    extends: bool,
+    place: Place,
     messages: Sequence[Message],
     tools: Sequence[Mapping[str, Any]] | None,
     template_kwargs: Mapping[str, Any],
 ) -> Prompt:
     """Extend the parent's stored ids, or render the chat anew and say why.
 
-    `extends` says that the request repeats the parent's messages and reply and goes on with `added`.
     Raises InvalidInput where the template does not take the messages or no token of the context is
     left for a reply (`context_length_exceeded`).
     """
     chat = chat_format()
+    parent = place.parent
     if parent is None:
         prompt = Prompt(chat.render(messages, tools, template_kwargs), PromptSource.FIRST)
     else:
         try:
-            _check_extends(parent, messages, tools, template_kwargs, whole=extends)
-            ids = chat.extend(
-                [*parent.prompt_ids, *parent.output_ids],
-                parent.finish_reason == "stop",
-                added,
-                tools,
-                template_kwargs,
-            )
+            _check_extends(place, parent, messages, tools, template_kwargs)
+            ids = chat.extend(parent.ids, parent.ended, place.added, tools, template_kwargs)
             prompt = Prompt(ids, PromptSource.EXTENDED)
         except CannotExtend as why:
             ids = chat.render(messages, tools, template_kwargs)
@@ -65,16 +58,16 @@ def build_prompt(
 
 
 def _check_extends(
-    parent: Turn,
+    place: Place,
+    parent: Parent,
     messages: Sequence[Message],
     tools: Sequence[Mapping[str, Any]] | None,
     template_kwargs: Mapping[str, Any],
-    *,
-    whole: bool,
 ) -> None:
     """Raise CannotExtend where the parent's tokens say something else than the request."""
-    if not whole:
-        added_messages(before=parent.messages, reply=parent.reply or {}, now=messages)
+    if place.changed is not None:
+        before, reply = place.changed
+        added_messages(before=before, reply=reply, now=messages)
         raise CannotExtend("edited history")
     if (parent.tools or None) != (list(tools) if tools else None):
         raise CannotExtend("tools changed")

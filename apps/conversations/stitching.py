@@ -1,112 +1,109 @@
-"""Find the session and the turn that a request continues."""
+"""Find the session and the turn that a request continues.
+
+The database looks for them (`attune_place`); only a named session whose client changed what came before is compared
+here, message by message.
+"""
 
 import contextlib
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
-from django.db.models import F, Q, QuerySet
-
-from apps.accounts.models import EndUser
 from apps.conversations.canonical import Message, same_message
-from apps.conversations.models import Session, Turn, TurnState
-from apps.keys.services import Caller
+from kernel.calls import Plan, call
 from kernel.errors import InvalidInput
 
 _RECENT = 20  # turns of a session that are compared where its client changed what came before
 
 
 @dataclass(frozen=True, slots=True)
+class Parent:
+    """What continuing a turn needs of it."""
+
+    id: uuid.UUID
+    ids: list[int]
+    """Prompt and reply, as they were."""
+    ended: bool
+    """Whether the model ended the reply itself."""
+    tools: list[dict[str, Any]] | None
+    template_kwargs: dict[str, Any]
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> Self:
+        """Return what `attune_parent` says of a turn."""
+        return cls(
+            id=uuid.UUID(found["id"]),
+            ids=found["ids"],
+            ended=found["finish_reason"] == "stop",
+            tools=found["tools"],
+            template_kwargs=found["template_kwargs"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a request belongs. `added` is what it says after the parent's reply."""
 
-    session: Session | None = None
-    parent: Turn | None = None
+    session: Mapping[str, Any] | None = None
+    """id, kind, name, end_user."""
+    parent: Parent | None = None
     added: tuple[Message, ...] = ()
-    extends: bool = False
-    """Whether the request repeats the parent's messages and reply word for word."""
+    changed: tuple[list[Message], Message] | None = None
+    """The parent's messages and reply, where the request does not repeat them word for word."""
 
 
-def find_session(
-    *, caller: Caller, policy_id: uuid.UUID, named: str, kind: str, end_user: EndUser | None
-) -> Session | None:
-    """Return the caller's session of this name (or of this id, as our replies give it), if there is one.
+def reply_links(messages: Sequence[Message], links: Sequence[str]) -> list[str]:
+    """Return the chain's values after each assistant's message that something follows, in their order."""
+    return [links[i] for i, message in enumerate(messages[:-1]) if message["role"] == "assistant"]
 
-    Only the caller's own user is looked at: whatever id another user or tenant chose is another
-    session. Raises InvalidInput where the session is of another kind or another end user.
-    """
-    name = Q(external_id=named)
+
+def session_id_of(named: str | None) -> uuid.UUID | None:
+    """Return the id that a session's name may be (our replies give it), or None."""
     with contextlib.suppress(ValueError):
-        name |= Q(id=uuid.UUID(named))
-    rows = Session.objects.filter(name, user_id=caller.user_id, policy_id=policy_id)
-    session = rows.order_by(F("external_id").asc(nulls_last=True)).first()
-    if session is None:
-        return None
-    if session.kind != kind or session.end_user_id != (end_user.id if end_user else None):
+        return uuid.UUID(named) if named is not None else None
+    return None
+
+
+def find_place(
+    *,
+    tenant_id: uuid.UUID,
+    found: Mapping[str, Any],
+    named: str | None,
+    kind: str,
+    end_user: str | None,
+    messages: Sequence[Message],
+    links: Sequence[str],
+) -> Plan[Place]:
+    """Return a request's place, given what the database found.
+
+    A request that names its session goes on after the turn whose messages + reply it repeats; else, where the client
+    changed what came before, after the last reply that it repeats; else it starts at the session's root. One that
+    names none goes on after the turn of the same key, policy, kind and end user that it repeats, or is a session of
+    its own, even where another began with the same words.
+
+    Raises InvalidInput where the named session is of another kind or another end user.
+    """
+    session, parent = found["session"], found["parent"]
+    if (
+        named is not None
+        and session is not None
+        and (session["kind"], session["end_user"]) != (kind, end_user)
+    ):
         raise InvalidInput(
             "This session belongs to another `user` or another kind of request.",
             field="session_id",
             code="session_mismatch",
         )
-    return session
-
-
-def place_in_session(*, session: Session, messages: Sequence[Message], links: Sequence[str]) -> Place:
-    """Return the request's place in the session that it names.
-
-    By the chain of `links`; else, where the client changed what came before, by the last reply that the
-    request repeats. A request that repeats no reply of the session starts at its root.
-    """
-    turns = session.turns.all()
-    found = _longest(turns, messages, links)
-    if found is not None:
-        return found
-    last = max((i for i, m in enumerate(messages) if m["role"] == "assistant"), default=None)
-    if last is not None and last + 1 < len(messages):
-        for turn in turns.filter(reply__isnull=False).order_by("-created_at", "-id")[:_RECENT]:
-            if turn.reply is not None and same_message(turn.reply, messages[last]):
-                return Place(session, turn, tuple(messages[last + 1 :]), extends=False)
+    if parent is not None:
+        position = links.index(parent["reply_hash"])
+        return Place(session, Parent.of(parent), tuple(messages[position + 1 :]))
+    last = max((i for i, message in enumerate(messages) if message["role"] == "assistant"), default=None)
+    if named is None or session is None or last is None or last + 1 == len(messages):
+        return Place(session)
+    answer = yield call("attune_recent", {"tenant": tenant_id, "session": session["id"], "most": _RECENT})
+    for turn in answer["turns"]:
+        if same_message(turn["reply"], messages[last]):
+            before = (turn["messages"], turn["reply"])
+            return Place(session, Parent.of(turn["turn"]), tuple(messages[last + 1 :]), before)
     return Place(session)
-
-
-def place_by_content(
-    *,
-    caller: Caller,
-    policy_id: uuid.UUID,
-    kind: str,
-    end_user: EndUser | None,
-    messages: Sequence[Message],
-    links: Sequence[str],
-) -> Place:
-    """Return the place of a request that names no session: after the turn whose messages + reply it repeats.
-
-    Looks at the turns of the same key, policy, kind and end user only. A request that repeats no
-    reply is a session of its own, even where another began with the same words.
-    """
-    turns = Turn.objects.filter(
-        key_id=caller.key_id, policy_id=policy_id, kind=kind, session__end_user=end_user
-    ).select_related("session")
-    return _longest(turns, messages, links) or Place()
-
-
-def _longest(turns: QuerySet[Turn], messages: Sequence[Message], links: Sequence[str]) -> Place | None:
-    """Return the place after the turn that shares most with the request.
-
-    Of turns that share as much, one that nothing continues yet comes first, then the newest.
-    """
-    ends = [i for i, m in enumerate(messages[:-1]) if m["role"] == "assistant"]
-    if not ends:
-        return None
-    usable = turns.filter(state__in=(TurnState.COMPLETE, TurnState.ABORTED)).order_by(
-        F("next_turn_id").asc(nulls_first=True), "-created_at", "-id"
-    )
-    turn = usable.filter(reply_hash=links[ends[-1]]).first()
-    if turn is None and len(ends) > 1:
-        earlier = {links[i]: i for i in ends[:-1]}
-        known = dict(usable.filter(reply_hash__in=earlier).values_list("reply_hash", "id")[::-1])
-        if known:
-            turn = turns.get(id=known[max(known, key=earlier.__getitem__)])
-    if turn is None:
-        return None
-    position = links.index(turn.reply_hash)
-    return Place(turn.session, turn, tuple(messages[position + 1 :]), extends=True)

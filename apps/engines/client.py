@@ -19,6 +19,7 @@ from apps.engines.chat import chat_format
 from apps.engines.replies import (
     Chunk,
     EngineBroken,
+    EngineGone,
     EngineRejected,
     EngineSilent,
     EngineUnavailable,
@@ -43,12 +44,14 @@ class EngineInfo:
     model_path: str
     max_loaded_loras: int
     max_lora_rank: int
+    max_loras_per_batch: int = 0
+    """Distinct adapters in one batch; the bare base counts as one while it is used."""
 
 
 class EngineClient:
     """Talks to one engine. Connections are opened when first used and belong to the running event loop.
 
-    Raises EngineUnavailable (503; EngineSilent and AdapterMissing are kinds of it), EngineBroken (502),
+    Raises EngineUnavailable (503; EngineGone, EngineSilent and AdapterMissing are kinds of it), EngineBroken (502),
     EngineBusy (429) or EngineRejected (400).
     """
 
@@ -60,8 +63,11 @@ class EngineClient:
         *,
         vocab_size: int | None = None,
         timeout_s: float = 300.0,
+        router: str = "",
     ) -> None:
+        """`router`: the address of a sglang-router that generation goes through, to this engine and no other."""
         self.url = url.rstrip("/")
+        self._router = router.rstrip("/")
         self._api_key = api_key
         self._admin_key = admin_key or api_key
         self._vocab_size = vocab_size
@@ -93,6 +99,7 @@ class EngineClient:
         sampling: Mapping[str, Any],
         adapter: str | None = None,
         stream: bool = True,
+        top_logprobs: int = 0,
     ) -> AsyncGenerator[Chunk, None]:
         """Yield the reply to `input_ids` as it comes (`stream`) or in one chunk.
 
@@ -112,6 +119,8 @@ class EngineClient:
             "stream": stream,
             "lora_path": adapter,
         }
+        if top_logprobs:
+            body["top_logprobs_num"] = top_logprobs
         stop = sampling.get("stop") or ()
         reply = Reply(stop=(stop,) if isinstance(stop, str) else stop)
         begun = False
@@ -200,6 +209,7 @@ class EngineClient:
             model_path=str(said.get("model_path") or ""),
             max_loaded_loras=int(said.get("max_loaded_loras") or 0),
             max_lora_rank=int(said.get("max_lora_rank") or 0),
+            max_loras_per_batch=int(said.get("max_loras_per_batch") or 0),
         )
 
     # --- below: HTTP
@@ -223,11 +233,17 @@ class EngineClient:
         raise kind(f"the engine did not {verb} {body['lora_name']}: {reason}"[:400])
 
     async def _only_frame(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
-        yield await self._ask("POST", "/generate", body, timeout_s=self._timeout_s)
+        async with self._answer(
+            "POST", "/generate", body, timeout_s=self._timeout_s, routed=True
+        ) as response:
+            content = await response.read()
+            if response.status != 200:
+                raise error_of(response.status, _message(content))
+            yield _parsed(content)
 
     async def _frames(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         """Yield the stream's frames; of those that arrived together only the last, as each holds all before."""
-        async with self._answer("POST", "/generate", body, timeout_s=None) as response:
+        async with self._answer("POST", "/generate", body, timeout_s=None, routed=True) as response:
             if response.status != 200:
                 raise error_of(response.status, _message(await response.read()))
             rest = b""
@@ -266,16 +282,21 @@ class EngineClient:
         *,
         timeout_s: float | None,
         admin: bool = False,
+        routed: bool = False,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Open one request. `timeout_s` bounds all of it; None bounds each wait for bytes instead."""
         key = self._admin_key if admin else self._api_key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
+        through = self._router if routed and self._router else self.url
+        if through != self.url:
+            # which engine has proven the adapter, and has a slot for it, is decided here and not by the router
+            headers["X-SMG-Target-Worker"] = self.url
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
             async with self._connections().request(
                 method,
-                f"{self.url}{path}",
+                f"{through}{path}",
                 data=None if body is None else orjson.dumps(body),
                 headers=headers,
                 timeout=aiohttp.ClientTimeout(
@@ -287,6 +308,10 @@ class EngineClient:
             raise EngineBroken("the connection to the engine broke in the middle of an answer") from error
         except TimeoutError as error:
             raise EngineSilent("the engine does not answer in time", retry_after_s=1.0) from error
+        except aiohttp.ClientConnectorError as error:
+            if through != self.url:
+                raise EngineUnavailable("the router does not answer", retry_after_s=1.0) from error
+            raise EngineGone("nobody answers at the engine's address", retry_after_s=1.0) from error
         except (aiohttp.ClientError, OSError) as error:
             raise EngineUnavailable(
                 f"the engine does not answer ({type(error).__name__})", retry_after_s=1.0
@@ -340,5 +365,9 @@ def _message(content: bytes) -> str:
 def engine_client(url: str) -> EngineClient:
     """Return this process's client of the engine at `url`, with the keys of the settings."""
     return EngineClient(
-        url, settings.ENGINE_API_KEY, settings.ENGINE_ADMIN_KEY, timeout_s=settings.ENGINE_TIMEOUT_S
+        url,
+        settings.ENGINE_API_KEY,
+        settings.ENGINE_ADMIN_KEY,
+        timeout_s=settings.ENGINE_TIMEOUT_S,
+        router=settings.ENGINE_ROUTER_URL,
     )

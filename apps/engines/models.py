@@ -13,6 +13,15 @@ class EngineState(models.TextChoices):
     READY = "ready"
     DRAINING = "draining"
     LOST = "lost"
+    RECYCLING = "recycling"
+    """Stuck: gets no more requests and must be restarted (`ENGINE_RESTART_COMMAND`, or an operator)."""
+
+
+class EngineOrder(models.TextChoices):
+    """What an operator said of an engine; without an order the settings decide."""
+
+    SERVE = "serve"
+    DRAIN = "drain"
 
 
 class Engine(models.Model):
@@ -26,13 +35,24 @@ class Engine(models.Model):
     max_loaded_loras = models.PositiveIntegerField(default=0)
     seen_at = models.DateTimeField(null=True)
     reason = models.CharField(max_length=500, blank=True)
+    ordered = models.CharField(
+        max_length=10,
+        blank=True,
+        choices=EngineOrder.choices,
+        help_text="What an operator said; empty: ENGINE_URLS decides.",
+    )
+    recycle_at = models.DateTimeField(null=True, help_text="Since when it must be restarted.")
+    restart_asked_at = models.DateTimeField(null=True, help_text="When its restart was last asked for.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(state__in=EngineState.values), name="engine_state_known"
-            )
+            ),
+            models.CheckConstraint(
+                condition=models.Q(ordered__in=["", *EngineOrder.values]), name="engine_order_known"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -40,7 +60,7 @@ class Engine(models.Model):
 
 
 class DesiredAdapter(TenantModel):
-    """An adapter that every engine of the fleet should have loaded, under an immutable name."""
+    """An adapter that engines should have loaded, under an immutable name: all of them, where all have room."""
 
     served_name = models.CharField(max_length=80, unique=True)
     path = models.CharField(max_length=500)

@@ -13,6 +13,12 @@ class EngineUnavailable(Unavailable):
     code = "engine_unavailable"
 
 
+class EngineGone(EngineUnavailable):
+    """Nobody listens at the engine's address."""
+
+    code = "engine_gone"
+
+
 class EngineSilent(EngineUnavailable):
     """The engine is there and does not answer in time: busy, or stuck."""
 
@@ -60,6 +66,9 @@ def error_of(status: int, message: str) -> AttuneError:
     return EngineUnavailable(f"the engine answered with status {status}", retry_after_s=1.0)
 
 
+_NO_CHANCE = -9999.0  # as OpenAI says it
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one request so far."""
@@ -77,6 +86,8 @@ class Chunk:
     output_ids: list[int]
     output_logprobs: list[float]
     """One for each of `output_ids`, nats, at the sampled temperature; empty where `misaligned` says why."""
+    top_logprobs: list[list[tuple[int, float]]] = field(default_factory=list)
+    """Where they were asked for: for each of `output_ids` the likeliest tokens and their log-probabilities."""
     finish_reason: str | None = None
     """stop, length or abort."""
     stopped_by: int | str | None = None
@@ -119,6 +130,7 @@ class Reply:
             text=self._certain(text),
             output_ids=fresh_ids,
             output_logprobs=logprobs,
+            top_logprobs=_likeliest(meta.get("output_top_logprobs"), since=len(ids) - len(fresh_ids)),
             finish_reason=reason.get("type"),
             stopped_by=reason.get("matched"),
             usage=Usage(
@@ -144,6 +156,15 @@ class Reply:
         if self._misaligned or not isinstance(logprobs, list):
             return []
         return [float(entry[0]) for entry in logprobs[self._tokens : len(ids)]]
+
+
+def _likeliest(entries: object, *, since: int) -> list[list[tuple[int, float]]]:
+    if not isinstance(entries, list):
+        return []
+    return [
+        [(int(token), max(float(value), _NO_CHANCE)) for value, token, *_ in one or ()]
+        for one in entries[since:]
+    ]
 
 
 def _overlap(text: str, stop: str) -> int:

@@ -1,23 +1,22 @@
-"""Make what engines have loaded equal to what is wanted: after a restart, on a timer, and late unloading.
+"""Make what engines have loaded equal to what is wanted: after a restart, on a timer, and when one is gone.
 
-The only place that unloads. Off every request's path; any number of these may run at once.
+Off every request's path; any number of these may run at once.
 """
 
 import asyncio
 import datetime as dt
 import logging
-import uuid
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.conf import settings
-from django.db import transaction
 from django.utils import timezone
 
 from apps.engines.client import EngineInfo
 from apps.engines.loading import Placed, Result, Wanted, client_of, place
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
 from apps.engines.registry import record, register
+from apps.engines.room import drop_unwanted, recycle, usage
+from apps.engines.selectors import ranked
 from kernel.errors import AttuneError
 from kernel.tenancy import system_scope
 
@@ -27,8 +26,6 @@ REPROBE_S = 600.0
 """An adapter that answered its probe is asked again after this long; one that failed too."""
 SILENT_S = 60.0
 """An engine that is there but does not answer is sent requests for this long."""
-UNLOAD_S = 30.0
-"""An engine that does not let go of an adapter within this long is left alone until the next time."""
 _SPARE = 2
 """Slots for loaded adapters kept free for what is published next: past the last, SGLang evicts on its own."""
 
@@ -67,7 +64,8 @@ def reconcile() -> list[Reconciled]:
         seen = {one.url: one for one in asyncio.run(_look_at([engine.url for engine in engines]))}
         restarted = {engine.url for engine in engines if _note(engine, seen[engine.url])}
         # what is missing first: what is only due to be asked again delays no engine's return
-        work = {engine.url: _due(engine, seen[engine.url]) for engine in engines}
+        urls = [engine.url for engine in engines]
+        work = {engine.url: _due(engine, seen[engine.url], urls) for engine in engines}
         placed = asyncio.run(_place_all(work))
         for one in placed:
             record(one)
@@ -110,25 +108,27 @@ def _note(engine: Engine, seen: Seen) -> bool:
     restarted = engine.boot_id != seen.info.boot_id
     if restarted:
         engine.state, engine.reason = EngineState.STARTING, "booted: bringing its adapters back"
+        engine.recycle_at = engine.restart_asked_at = None
     engine.boot_id = seen.info.boot_id
     engine.model_path = seen.info.model_path
     engine.max_loaded_loras = seen.info.max_loaded_loras
     engine.seen_at = timezone.now()
     fields = ["boot_id", "model_path", "max_loaded_loras", "seen_at"]
-    engine.save(update_fields=[*fields, *(["state", "reason"] if restarted else [])])
+    if restarted:
+        fields += ["state", "reason", "recycle_at", "restart_asked_at"]
+    engine.save(update_fields=fields)
     return restarted
 
 
-def _due(engine: Engine, seen: Seen) -> list[Wanted]:
-    """Return the wanted adapters that the engine lacks, or whose last answer is too old; newest first."""
-    if seen.info is None or seen.loaded is None:
+def _due(engine: Engine, seen: Seen, urls: Sequence[str]) -> list[Wanted]:
+    """Return the wanted adapters that the engine lacks and has room for, and those whose last answer is too old."""
+    if seen.info is None or seen.loaded is None or engine.recycle_at is not None:
         return []
     rows = {row.adapter_id: row for row in LoadedAdapter.objects.filter(engine=engine)}
-    room = seen.info.max_loaded_loras or None
     old = timezone.now() - dt.timedelta(seconds=REPROBE_S)
     missing: list[Wanted] = []
     again: list[Wanted] = []
-    for adapter in DesiredAdapter.objects.filter(wanted=True).order_by("-created_at")[:room]:
+    for adapter in _first_come_here(engine, urls):
         row = rows.get(adapter.pk)
         answered = (
             row is not None
@@ -140,7 +140,29 @@ def _due(engine: Engine, seen: Seen) -> list[Wanted]:
             missing.append(Wanted.of(adapter))
         elif row is not None and (row.probed_at is None or row.probed_at < old):
             again.append(Wanted.of(adapter))
+    if seen.info.max_loaded_loras:
+        # never past the last place, where the engine evicts on its own; the rest is loaded when it is asked for
+        free, new = seen.info.max_loaded_loras - len(seen.loaded), []
+        for wanted in missing:
+            free -= wanted.served_name not in seen.loaded
+            if free >= 0 or wanted.served_name in seen.loaded:
+                new.append(wanted)
+        missing = new
     return missing + again
+
+
+def _first_come_here(engine: Engine, urls: Sequence[str]) -> list[DesiredAdapter]:
+    """Return the wanted adapters, those first whose requests come to this engine, and of these the last used."""
+    wanted = list(DesiredAdapter.objects.filter(wanted=True).order_by("-created_at"))
+    if engine.max_loaded_loras and len(wanted) > engine.max_loaded_loras:
+        used = usage(engine.url).last_used
+        wanted.sort(
+            key=lambda one: (
+                ranked(urls, one.served_name).index(engine.url),
+                -used.get(one.served_name, 0.0),
+            )
+        )
+    return wanted
 
 
 async def _place_all(work: Mapping[str, Sequence[Wanted]]) -> list[Placed]:
@@ -160,11 +182,15 @@ def _settle(engine: Engine, seen: Seen, *, restarted: bool, placed: Sequence[Pla
     for name, reason in failed.items():
         logger.error("%s does not serve %s: %s", engine.url, name, reason)
     unloaded: list[str] = []
-    if seen.info is not None:
+    if engine.recycle_at is not None and seen.info is not None:
+        recycle(engine)
+    elif seen.info is not None:
         # a busy engine that was ready stays so: only what it has proven is routed to it anyway
         if not silent or engine.state == EngineState.READY:
             engine.state, engine.reason = EngineState.READY, ""
-            unloaded = _make_room(engine, {*(seen.loaded or {}), *proven})
+            unloaded = drop_unwanted(engine, {*(seen.loaded or {}), *proven}, spare=_SPARE)
+            if engine.recycle_at is not None:
+                engine.state = EngineState.RECYCLING
         else:
             engine.reason = next(iter(silent.values()))[:500]
         Engine.objects.filter(pk=engine.pk, boot_id=seen.info.boot_id).update(
@@ -179,42 +205,3 @@ def _settle(engine: Engine, seen: Seen, *, restarted: bool, placed: Sequence[Pla
         unloaded=unloaded,
         reason=engine.reason or seen.reason,
     )
-
-
-def _make_room(engine: Engine, loaded: Set[str]) -> list[str]:
-    """Unload what nobody has asked for since the longest possible request, the longest unwanted first."""
-    too_many = len(loaded) + _SPARE - engine.max_loaded_loras
-    if engine.max_loaded_loras == 0 or too_many <= 0:
-        return []
-    idle = timezone.now() - dt.timedelta(seconds=settings.ENGINE_TIMEOUT_S)
-    idle_rows = DesiredAdapter.objects.filter(
-        served_name__in=loaded, wanted=False, unwanted_at__lt=idle
-    ).order_by("unwanted_at")
-    unloaded = []
-    for pk in idle_rows.values_list("pk", flat=True)[:too_many]:
-        name = _unload(engine, pk)
-        if name:
-            unloaded.append(name)
-    return unloaded
-
-
-def _unload(engine: Engine, pk: uuid.UUID) -> str | None:
-    # the row stays locked until the engine has let go: whoever wants the adapter back waits, then loads it
-    with transaction.atomic():
-        row = DesiredAdapter.objects.select_for_update().filter(pk=pk, wanted=False).first()
-        if row is None:
-            return None
-        LoadedAdapter.objects.filter(engine=engine, adapter=row).update(
-            state=LoadState.UNLOADED, updated_at=timezone.now()
-        )
-        try:
-            asyncio.run(_unload_from(engine.url, row.served_name))
-        except AttuneError as error:
-            logger.warning("%s did not unload %s: %s", engine.url, row.served_name, error.message)
-            return None
-        return row.served_name
-
-
-async def _unload_from(url: str, served_name: str) -> None:
-    async with client_of(url) as client:
-        await client.unload(served_name, timeout_s=UNLOAD_S)

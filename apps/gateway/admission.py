@@ -1,24 +1,40 @@
-"""From a request's bytes to an admitted turn. Runs in a thread: everything here may read and write rows."""
+"""From a request's bytes to an admitted turn: two calls to the ledger, one that looks up and one that writes."""
 
 import hashlib
-from collections.abc import Mapping
+import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.conf import settings
 
+from apps.adapters.models import AdapterVersion
 from apps.adapters.placement import engine_for
-from apps.conversations.services import Admitted, Repeated, TurnRequest, admit_turn, find_repeated_turn
+from apps.conversations.canonical import chain
+from apps.conversations.models import Turn
+from apps.conversations.services import Admitted, Repeated, TurnRequest, admitting, place_asked
 from apps.engines.chat import chat_format
 from apps.engines.models import Engine
+from apps.engines.selectors import steady_choice
+from apps.engines.slots import adapter_slots
 from apps.gateway.fields import is_name, wrong
 from apps.gateway.messages import check_template_takes
-from apps.gateway.models_served import Target, resolve_model
-from apps.gateway.parameters import ChatRequest, parse_json, read_chat_request
+from apps.gateway.models_served import ModelName, Target, resolve_model
+from apps.gateway.parameters import ChatRequest, parse_json
+from apps.gateway.process import Process, Slot
+from apps.keys.header import Credential, parse_authorization
+from apps.keys.limits import Permit, Rules
 from apps.keys.models import KeyScope
-from apps.keys.services import Caller, authenticate
-from kernel.errors import InvalidInput
+from apps.keys.services import Caller, FoundKey, note_use, recognise
+from kernel.calls import Plan, call
+from kernel.errors import AttuneError, InvalidInput
 from kernel.tenancy import tenant_scope
+
+ReadBody = Callable[[dict[str, Any]], ChatRequest]
+
+# above this a body is read and tokenised in a thread: the event loop has other requests
+_HEAVY_BYTES = 50_000
+_BYTES_PER_TOKEN = 4  # for what the limits hold back until the reply says how many it was
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +45,32 @@ class Admission:
     ask: ChatRequest
     target: Target
     outcome: Admitted | Repeated
+    permit: Permit
     engine: str = ""
     sampling: Mapping[str, Any] = field(default_factory=dict)
     is_retry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A valid request before anybody looked at who asks."""
+
+    ask: ChatRequest
+    model: ModelName
+    turn: TurnRequest
+    links: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the look-up says, once the key is known to be good."""
+
+    caller: Caller
+    target: Target
+    place: Mapping[str, Any]
+    engines: list[Mapping[str, Any]]
+    rules: Rules
+    touch: bool
 
 
 def read_name(headers: Mapping[str, str], name: str, *, longest: int) -> str | None:
@@ -44,58 +83,125 @@ def read_name(headers: Mapping[str, str], name: str, *, longest: int) -> str | N
     return value
 
 
-def admit(*, headers: Mapping[str, str], body: bytes) -> Admission:
+async def admit(
+    *, process: Process, slot: Slot, read: ReadBody, headers: Mapping[str, str], body: bytes
+) -> Admission:
     """Check who asks, what is asked and of which version, and write the pending turn.
+
+    `read` takes the body's JSON object and returns the request in it.
 
     Raises a refusal of `kernel.errors` where the request cannot be answered; then nothing was written.
     """
-    caller = authenticate(headers.get("Authorization"))
+    heavy = len(body) > _HEAVY_BYTES
+    credential = parse_authorization(headers.get("Authorization"))
+    question, found = await process.ledger.run(_looking_up(credential, read, headers, body), heavy=heavy)
+    if found.touch:
+        process.later(
+            process.database(note_use, tenant_id=found.caller.tenant_id, key_id=found.caller.key_id)
+        )
+    ask, turn = question.ask, question.turn
+    sampling = {
+        "temperature": found.target.temperature,
+        "max_tokens": settings.MAX_REPLY_TOKENS,
+        **ask.sampling,
+    }
+    permit = await process.limits.take(
+        tenant_id=found.caller.tenant_id,
+        key_id=found.caller.key_id,
+        rules=found.rules,
+        tokens=len(body) // _BYTES_PER_TOKEN + min(sampling["max_tokens"], settings.CONTEXT_LENGTH),
+    )
+    slot.holds(process.limits, permit)
+    engine, engine_id = await _engine(process, found)
+    outcome = await process.ledger.run(
+        admitting(
+            caller=found.caller,
+            policy_id=found.target.policy_id,
+            version_id=found.target.version_id,
+            request=turn.with_sampling(sampling),
+            links=question.links,
+            engine_id=engine_id,
+            found=found.place,
+        ),
+        heavy=heavy,
+    )
+    if isinstance(outcome, Admitted):
+        process.counters.prompt(source=outcome.prompt.source, reason=outcome.prompt.reason)
+    return Admission(found.caller, ask, found.target, outcome, permit, engine, sampling, turn.is_retry)
+
+
+def stored_reply(*, tenant_id: uuid.UUID, turn_id: uuid.UUID) -> Turn:
+    """Return a turn with the version that answered it. Reads rows: runs in a thread."""
+    with tenant_scope(tenant_id):
+        return Turn.objects.select_related("version").get(id=turn_id)
+
+
+def _looking_up(
+    credential: Credential, read: ReadBody, headers: Mapping[str, str], body: bytes
+) -> Plan[tuple[Question, Found]]:
+    """Read the request and look up everything it names at once. Who may not ask learns nothing of what is wrong."""
+    try:
+        question = _read(read, headers, body)
+    except AttuneError as error:
+        _known((yield call("attune_look_up", {"public_id": credential.public_id})), credential)
+        raise error from None
+    asked = {
+        "public_id": credential.public_id,
+        "policy_name": question.model.policy,
+        "number": question.model.number,
+        **place_asked(question.turn, question.links),
+    }
+    answer = yield call("attune_look_up", asked)
+    caller, touch = _known(answer, credential)
+    target = resolve_model(caller=caller, model=question.model, found=answer)
+    return question, Found(
+        caller, target, answer["place"], answer["engines"], Rules.of(answer["limits"] or {}), touch
+    )
+
+
+def _known(answer: Mapping[str, Any], credential: Credential) -> tuple[Caller, bool]:
+    key = FoundKey.of(answer["key"]) if answer else None
+    caller = recognise(credential, key)
     caller.require(KeyScope.CHAT)
-    ask = read_chat_request(parse_json(body))
-    chat = chat_format()
-    check_template_takes(ask.messages, ask.tools, knows_tools=chat.template.knows_tools)
-    with tenant_scope(caller.tenant_id):
-        target = resolve_model(caller=caller, model=ask.model)
-        sampling = {
-            "temperature": target.policy.temperature,
-            "max_tokens": settings.MAX_REPLY_TOKENS,
-            **ask.sampling,
-        }
-        request = TurnRequest(
-            messages=ask.messages,
-            body_sha256=hashlib.sha256(body).hexdigest(),
-            tools=ask.tools,
-            sampling=sampling,
-            template_kwargs=ask.template_kwargs,
-            kind=target.kind,
-            side=_side(headers),
-            session=_session(headers, ask),
-            end_user=ask.end_user,
-            idempotency_key=read_name(headers, "Idempotency-Key", longest=255),
-            is_retry=_is_retry(headers),
-        )
-        repeated = find_repeated_turn(caller=caller, request=request)
-        if repeated is not None:
-            return _replayed(caller, ask, target, request, repeated)
-        engine = engine_for(target.version)
-        outcome = admit_turn(
-            caller=caller,
-            policy=target.policy,
-            version=target.version,
-            request=request,
-            engine_id=Engine.objects.filter(url=engine).values_list("id", flat=True).first(),
-        )
-    if isinstance(outcome, Repeated):
-        return _replayed(caller, ask, target, request, outcome)
-    return Admission(caller, ask, target, outcome, engine, sampling)
+    return caller, key is not None and key.unseen
 
 
-def _replayed(
-    caller: Caller, ask: ChatRequest, target: Target, request: TurnRequest, repeated: Repeated
-) -> Admission:
-    """Return the admission of a repetition: it speaks of the version that answered then."""
-    then = Target(target.policy, repeated.turn.version, target.kind)
-    return Admission(caller, ask, then, repeated, is_retry=request.is_retry)
+def _read(read: ReadBody, headers: Mapping[str, str], body: bytes) -> Question:
+    ask = read(parse_json(body))
+    check_template_takes(ask.messages, ask.tools, knows_tools=chat_format().template.knows_tools)
+    model = ModelName.parse(ask.model)
+    turn = TurnRequest(
+        messages=ask.messages,
+        body_sha256=hashlib.sha256(body).hexdigest(),
+        tools=ask.tools,
+        template_kwargs=ask.template_kwargs,
+        kind=model.kind,
+        side=_side(headers),
+        session=_session(headers, ask),
+        end_user=ask.end_user,
+        idempotency_key=read_name(headers, "Idempotency-Key", longest=255),
+        is_retry=_is_retry(headers),
+    )
+    return Question(ask, model, turn, chain(ask.messages))
+
+
+async def _engine(process: Process, found: Found) -> tuple[str, uuid.UUID | None]:
+    """Return the engine to ask, as the database had it when the key was read; its address and its id."""
+    adapter = found.target.adapter
+    usable = {one["url"]: one["id"] for one in found.engines if adapter is None or one["proven"]}
+    if usable:
+        url = steady_choice(list(usable), adapter, adapter_slots().running)
+        return url, uuid.UUID(usable[url])
+    # nowhere now: a version asked for by number may be loaded for it, which takes a while
+    return await process.database(
+        _bring_back, tenant_id=found.caller.tenant_id, version_id=found.target.version_id
+    )
+
+
+def _bring_back(*, tenant_id: uuid.UUID, version_id: uuid.UUID | None) -> tuple[str, uuid.UUID | None]:
+    with tenant_scope(tenant_id):
+        url = engine_for(AdapterVersion.objects.get(id=version_id) if version_id is not None else None)
+        return url, Engine.objects.filter(url=url).values_list("id", flat=True).first()
 
 
 def _session(headers: Mapping[str, str], ask: ChatRequest) -> str | None:

@@ -6,9 +6,11 @@ from typing import Any
 import orjson
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from apps.conversations.models import Feedback
 from apps.conversations.services import give_feedback
+from apps.engines.slots import adapter_slots
 from apps.gateway import fields
 from apps.gateway.admission import read_name
 from apps.gateway.asgi import process_of
@@ -66,6 +68,14 @@ async def feedback(request: HttpRequest) -> HttpResponseBase:
 async def healthz(request: HttpRequest) -> HttpResponseBase:
     """Say that this process answers; it asks neither the database nor an engine."""
     return _json({"status": "ok", "running": process_of(request).running})
+
+
+@endpoint("GET", "HEAD")
+async def metrics(request: HttpRequest) -> HttpResponseBase:
+    """Give this process's counters in Prometheus' text format; nothing of any tenant is in them."""
+    process = process_of(request)
+    text = process.counters.text(running=process.running, alone=process.limits.is_alone)
+    return HttpResponse(text + adapter_slots().counters.text(), content_type=CONTENT_TYPE_LATEST)
 
 
 @endpoint()

@@ -6,12 +6,14 @@ Django reads a body to its end before any view runs, so a limit in a view would 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from io import BytesIO
 from typing import Any
 
 import orjson
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 
 from apps.engines.chat import chat_format
 from apps.gateway.errors import error_object
@@ -60,8 +62,14 @@ class Gateway:
 
     def _current(self) -> Process:
         if self._process is None:
+            connections = settings.GATEWAY_LEDGER_CONNECTIONS
+            threads = min(settings.GATEWAY_DATABASE_THREADS, settings.DATABASE_POOL - connections)
             self._process = Process(
-                threads=settings.GATEWAY_DATABASE_THREADS, most_running=settings.GATEWAY_CONCURRENCY
+                connections=connections,
+                threads=max(1, threads),
+                most_running=settings.GATEWAY_CONCURRENCY,
+                redis_url=settings.REDIS_URL,
+                lease_s=settings.ENGINE_TIMEOUT_S + 60,
             )
         return self._process
 
@@ -81,16 +89,62 @@ class Gateway:
                 return
             if not message.get("more_body", False):
                 break
-        given = False
+        await self._respond(scope, bytes(body), receive, send)
 
-        async def replay() -> Mapping[str, Any]:
-            nonlocal given
-            if given:
-                return await receive()
-            given = True
-            return {"type": "http.request", "body": bytes(body), "more_body": False}
+    async def _respond(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """Have Django find the view and its middleware answer; the rest of its handler is for synchronous code.
 
-        await self._django(scope, replay, send)
+        That starts two threads for each request, to close what only threads hold. Here everything is asynchronous,
+        and what needs a thread has the process's own.
+        """
+        request, refused = self._django.create_request(scope, BytesIO(body))
+        watch = _Watch(asyncio.current_task())
+        watching = asyncio.ensure_future(watch.until_it_leaves(receive))
+        try:
+            response: Any = refused if request is None else await self._django.get_response_async(request)
+            try:
+                self._current().counters.answer(response.status_code)
+                await _sent(response, send)
+            finally:
+                response.close()
+        except asyncio.CancelledError:
+            if not watch.left:
+                raise
+            watch.undo()
+        finally:
+            watching.cancel()
+
+
+class _Watch:
+    """Cancels the task that answers a client once the client has left."""
+
+    def __init__(self, answering: "asyncio.Task[Any] | None") -> None:
+        self.left = False
+        self._answering = answering
+
+    async def until_it_leaves(self, receive: Receive) -> None:
+        """Wait for the client's end of the connection to close."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.left = True
+        if self._answering is not None:
+            self._answering.cancel()
+
+    def undo(self) -> None:
+        """Let the task go on: it has ended what it did for the client."""
+        if self._answering is not None:
+            self._answering.uncancel()
+
+
+async def _sent(response: HttpResponseBase, send: Send) -> None:
+    headers = [(name.encode("ascii"), value.encode("latin-1")) for name, value in response.items()]
+    await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+    if isinstance(response, StreamingHttpResponse):
+        async for piece in response:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body"})
+    elif isinstance(response, HttpResponse):
+        await send({"type": "http.response.body", "body": response.content})
 
 
 def process_of(request: HttpRequest) -> Process:

@@ -2,22 +2,25 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TypeVar
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.utils import timezone
 
 from apps.conversations.models import Turn, TurnState
-from apps.conversations.services import Admitted, Generation, Repeated, fail_turn
+from apps.conversations.services import Admitted, Generation, Repeated, failing
 from apps.engines.replies import Chunk
-from apps.gateway.admission import Admission, admit
+from apps.gateway.admission import Admission, ReadBody, admit, stored_reply
 from apps.gateway.asgi import process_of
-from apps.gateway.errors import error_object
+from apps.gateway.models_served import Target
+from apps.gateway.parameters import read_chat_request
 from apps.gateway.process import Process, Slot
-from apps.gateway.replies import Shape, frame, logprobs_object
+from apps.gateway.replies import ReplyShape, Shape, logprobs_object
+from apps.gateway.responses_replies import ResponseShape
+from apps.gateway.responses_request import read_responses_request
 from apps.gateway.views import endpoint
 from apps.gateway.work import Work, abort_when_admitted
 from kernel.errors import Conflict
@@ -29,28 +32,53 @@ _TAKE_OVER_AFTER_S = 5.0
 _LOOK_EVERY_S = 0.25
 
 
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One of the two ways in which clients ask for the same."""
+
+    read: ReadBody
+    shape: Callable[..., ReplyShape]
+
+
+CHAT = Api(read_chat_request, Shape.of)
+RESPONSES = Api(read_responses_request, ResponseShape.of)
+
+
 @endpoint("POST")
 async def completions(request: HttpRequest) -> HttpResponseBase:
     """Answer a chat. The reply is durable before its last byte is sent."""
+    return await _answered(request, CHAT)
+
+
+@endpoint("POST")
+async def responses(request: HttpRequest) -> HttpResponseBase:
+    """Answer the same in the words of OpenAI's newer API."""
+    return await _answered(request, RESPONSES)
+
+
+async def _answered(request: HttpRequest, api: Api) -> HttpResponseBase:
     started = time.monotonic()
     process = process_of(request)
     slot, handed_on = process.take_slot(), False
     try:
-        admission = await _admitted(process, request)
+        admission = await _admitted(process, slot, api, request)
         if isinstance(admission.outcome, Repeated):
-            return _replay(admission, admission.outcome.turn)
+            turn = await process.database(
+                stored_reply, tenant_id=admission.outcome.tenant_id, turn_id=admission.outcome.turn_id
+            )
+            return _replay(api, admission, admission.outcome, turn)
         work = Work(process=process, admission=admission, admitted=admission.outcome, started=started)
         if admission.ask.stream:
-            response = await _streamed(process, slot, work, admission, admission.outcome)
+            response = await _streamed(process, slot, api, work, admission)
             handed_on = True
             return response
-        return await _whole(work, admission, admission.outcome)
+        return await _whole(api, work, admission)
     finally:
         if not handed_on:
             slot.release()
 
 
-async def _admitted(process: Process, request: HttpRequest) -> Admission:
+async def _admitted(process: Process, slot: Slot, api: Api, request: HttpRequest) -> Admission:
     """Return the admission; the repetition of a request that still runs waits for that one to end.
 
     A client that sends a request again has given the first try up. Where that neither ends nor is noticed
@@ -58,18 +86,19 @@ async def _admitted(process: Process, request: HttpRequest) -> Admission:
     """
     started = time.monotonic()
     while True:
-        admission = await _try_to_admit(process, request)
+        admission = await _try_to_admit(process, slot, api, request)
         outcome = admission.outcome
-        if isinstance(outcome, Admitted) or outcome.turn.state == TurnState.COMPLETE:
+        if isinstance(outcome, Admitted) or outcome.state == TurnState.COMPLETE:
             return admission
         waited = time.monotonic() - started
         if admission.is_retry and waited > _TAKE_OVER_AFTER_S:
-            await process.database(
-                fail_turn,
-                tenant_id=outcome.turn.tenant_id,
-                turn_id=outcome.turn.id,
-                error="given up by its client, who sent it again",
-                generation=Generation(),
+            await process.ledger.run(
+                failing(
+                    tenant_id=outcome.tenant_id,
+                    turn_id=outcome.turn_id,
+                    error="given up by its client, who sent it again",
+                    generation=Generation(),
+                )
             )
         elif waited > _WAIT_FOR_TWIN_S:
             raise Conflict(
@@ -79,8 +108,10 @@ async def _admitted(process: Process, request: HttpRequest) -> Admission:
             await asyncio.sleep(_LOOK_EVERY_S)
 
 
-async def _try_to_admit(process: Process, request: HttpRequest) -> Admission:
-    admitting = asyncio.ensure_future(process.database(admit, headers=request.headers, body=request.body))
+async def _try_to_admit(process: Process, slot: Slot, api: Api, request: HttpRequest) -> Admission:
+    admitting = asyncio.ensure_future(
+        admit(process=process, slot=slot, read=api.read, headers=request.headers, body=request.body)
+    )
     try:
         return await asyncio.shield(admitting)
     except asyncio.CancelledError:
@@ -88,7 +119,7 @@ async def _try_to_admit(process: Process, request: HttpRequest) -> Admission:
         raise
 
 
-async def _whole(work: Work, admission: Admission, admitted: Admitted) -> HttpResponse:
+async def _whole(api: Api, work: Work, admission: Admission) -> HttpResponse:
     try:
         async with aclosing(work.chunks(stream=False)) as chunks:
             async for chunk in chunks:
@@ -101,17 +132,18 @@ async def _whole(work: Work, admission: Admission, admitted: Admitted) -> HttpRe
     except Exception as error:
         raise await work.fail(error) from error
     written = work.generation
-    body = _shape(admission, admitted).whole(
+    body = _shape(api, admission).whole(
         message=written.reply(),
         finish_reason=work.finish_reason,
         usage=written.usage,
-        logprobs=_logprobs(admission, written.output_ids, written.output_logprobs),
+        logprobs=_logprobs(admission, written.output_ids, written.output_logprobs, work.top_logprobs),
     )
-    return _with_headers(HttpResponse(body, content_type="application/json"), admission, admitted)
+    response = HttpResponse(body, content_type="application/json")
+    return _with_headers(response, admission, admission.target, admission.outcome)
 
 
 async def _streamed(
-    process: Process, slot: Slot, work: Work, admission: Admission, admitted: Admitted
+    process: Process, slot: Slot, api: Api, work: Work, admission: Admission
 ) -> StreamingHttpResponse:
     """Return the response once the engine has begun: until then a failure still has its own status."""
     chunks = work.chunks(stream=True)
@@ -122,21 +154,20 @@ async def _streamed(
         raise
     except Exception as error:
         raise await work.fail(error) from error
-    events = _events(work, chunks, first, admission, _shape(admission, admitted))
+    events = _events(work, chunks, first, admission, _shape(api, admission))
     response = StreamingHttpResponse(
         EventStream(process, slot, work, events, chunks), content_type="text/event-stream"
     )
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
-    _with_headers(response, admission, admitted)
-    return response
+    return _with_headers(response, admission, admission.target, admission.outcome)
 
 
 async def _events(
-    work: Work, chunks: AsyncGenerator[Chunk, None], first: Chunk, admission: Admission, shape: Shape
+    work: Work, chunks: AsyncGenerator[Chunk, None], first: Chunk, admission: Admission, shape: ReplyShape
 ) -> AsyncGenerator[bytes, None]:
     def rendered(chunk: Chunk) -> bytes:
-        logprobs = _logprobs(admission, chunk.output_ids, chunk.output_logprobs)
+        logprobs = _logprobs(admission, chunk.output_ids, chunk.output_logprobs, chunk.top_logprobs)
         text = work.visible(chunk)
         return shape.content(text, logprobs) if text or logprobs else b""
 
@@ -153,7 +184,7 @@ async def _events(
         work.abandon()
         raise
     except Exception as error:
-        yield frame(error_object(await work.fail(error)))
+        yield shape.failure(await work.fail(error))
         return
     calls = work.generation.tool_calls
     yield (shape.calls(calls) if calls else b"") + shape.closing(work.finish_reason, work.generation.usage)
@@ -197,16 +228,15 @@ class EventStream:
         self._work.abandon()
 
 
-def _replay(admission: Admission, turn: Turn) -> HttpResponseBase:
-    """Return the stored reply of the turn that a request repeats."""
+def _replay(api: Api, admission: Admission, repeated: Repeated, turn: Turn) -> HttpResponseBase:
+    """Return the stored reply of the turn that a request repeats; it speaks of the version that answered then."""
+    target = admission.target.at(turn.version)
     ask, reply = admission.ask, turn.reply or {}
-    shape = Shape(
+    shape = api.shape(
         turn_id=turn.id,
         created=int(turn.created_at.timestamp()),
-        model=ask.model,
-        fingerprint=admission.target.served_name,
-        include_usage=ask.include_usage,
-        logprobs=ask.logprobs,
+        ask=ask,
+        fingerprint=target.served_name,
     )
     logprobs = _logprobs(admission, turn.output_ids, turn.output_logprobs)
     calls = reply.get("tool_calls")
@@ -221,30 +251,34 @@ def _replay(admission: Admission, turn: Turn) -> HttpResponseBase:
         body = shape.whole(message=reply, finish_reason=finish_reason, usage=turn.usage, logprobs=logprobs)
         response = HttpResponse(body, content_type="application/json")
     response["X-Idempotent-Replay"] = "true"
-    return _with_headers(response, admission, admission.outcome)
+    return _with_headers(response, admission, target, repeated)
 
 
-def _shape(admission: Admission, admitted: Admitted) -> Shape:
-    return Shape(
-        turn_id=admitted.turn_id,
-        created=int(timezone.now().timestamp()),
-        model=admission.ask.model,
+def _shape(api: Api, admission: Admission) -> ReplyShape:
+    return api.shape(
+        turn_id=admission.outcome.turn_id,
+        created=int(time.time()),
+        ask=admission.ask,
         fingerprint=admission.target.served_name,
-        include_usage=admission.ask.include_usage,
-        logprobs=admission.ask.logprobs,
     )
 
 
-def _logprobs(admission: Admission, ids: list[int], logprobs: list[float]) -> dict[str, object] | None:
-    return logprobs_object(ids, logprobs) if admission.ask.logprobs and logprobs else None
+def _logprobs(
+    admission: Admission,
+    ids: list[int],
+    logprobs: list[float],
+    top: Sequence[Sequence[tuple[int, float]]] = (),
+) -> dict[str, object] | None:
+    return logprobs_object(ids, logprobs, top) if admission.ask.logprobs and logprobs else None
 
 
-def _with_headers(response: R, admission: Admission, outcome: Admitted | Repeated) -> R:
-    turn_id = outcome.turn_id if isinstance(outcome, Admitted) else outcome.turn.id
-    response["X-Adapter-Version"] = str(admission.target.number)
-    response["X-Adapter-Hash"] = admission.target.sha256
-    response["X-Served-Name"] = admission.target.served_name
+def _with_headers(response: R, admission: Admission, target: Target, outcome: Admitted | Repeated) -> R:
+    for name, value in admission.permit.headers.items():
+        response[name] = value
+    response["X-Adapter-Version"] = str(target.number)
+    response["X-Adapter-Hash"] = target.sha256
+    response["X-Served-Name"] = target.served_name
     response["X-Session-Id"] = outcome.session
-    response["X-Turn-Id"] = str(turn_id)
-    response["X-Request-Id"] = str(turn_id)
+    response["X-Turn-Id"] = str(outcome.turn_id)
+    response["X-Request-Id"] = str(outcome.turn_id)
     return response

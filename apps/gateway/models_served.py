@@ -1,8 +1,10 @@
 """Which policy and version a request's `model` names."""
 
 import re
+import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from django.conf import settings
 
@@ -19,49 +21,82 @@ BASE = "base"
 
 
 @dataclass(frozen=True, slots=True)
+class ModelName:
+    """What a request's `model` says: a policy, and a version where it wants one that may not be live."""
+
+    text: str
+    policy: str | None
+    number: int | None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return what `text` names; `policy` is None where it can name none."""
+        named = _NAMED.fullmatch(text)
+        if named is None:
+            return cls(text, None, None)
+        return cls(text, named[1], int(named[2]) if named[2] is not None else None)
+
+    @property
+    def kind(self) -> TurnKind:
+        """A version asked for by number makes an evaluation turn, which is never trained on."""
+        return TurnKind.LIVE if self.number is None else TurnKind.EVALUATION
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
-    """A policy and the version pinned for one request; None is version 0, the bare base."""
+    """A policy and the version pinned for one request; `version_id` None is version 0, the bare base."""
 
-    policy: Policy
-    version: AdapterVersion | None
-    kind: TurnKind
-
-    @property
-    def number(self) -> int:
-        """The version's number."""
-        return self.version.number if self.version else 0
-
-    @property
-    def sha256(self) -> str:
-        """The hash of the version's files."""
-        return self.version.sha256 if self.version else BASE
+    policy_id: uuid.UUID
+    temperature: float
+    version_id: uuid.UUID | None = None
+    number: int = 0
+    sha256: str = BASE
+    adapter: str | None = None
+    """The version's immutable served name."""
 
     @property
     def served_name(self) -> str:
         """The name under which the engine knows it."""
-        return self.version.served_name if self.version else settings.BASE_MODEL_NAME
+        return self.adapter or settings.BASE_MODEL_NAME
+
+    def at(self, version: AdapterVersion | None) -> "Target":
+        """Return the same policy at another version."""
+        if version is None:
+            return Target(self.policy_id, self.temperature)
+        return Target(
+            self.policy_id,
+            self.temperature,
+            version.id,
+            version.number,
+            version.sha256,
+            version.served_name,
+        )
 
 
-def resolve_model(*, caller: Caller, model: str) -> Target:
-    """Return what `model` names for this caller: `policy` (its live version) or `policy@number`.
+def resolve_model(*, caller: Caller, model: ModelName, found: Mapping[str, Any]) -> Target:
+    """Return what `model` names for this caller, given what `attune_look_up` found.
 
-    A number needs the `evaluate` scope and makes an evaluation turn, which is never trained on. Raises
-    NotFound (`model_not_found`) for what is not there, or not this tenant's. Needs the tenant's scope.
+    A number needs the `evaluate` scope. Raises NotFound (`model_not_found`) for what is not there, or not
+    this tenant's.
     """
-    named = _NAMED.fullmatch(model)
-    policy = Policy.objects.select_related("live").filter(name=named[1]).first() if named else None
-    if named is None or policy is None:
+    policy, version = found["policy"], found["version"]
+    if policy is None:
         raise _no_model(model)
-    if named[2] is None:
-        return Target(policy, policy.live, TurnKind.LIVE)
-    caller.require(KeyScope.EVALUATE)
-    number = int(named[2])
-    if number == 0:
-        return Target(policy, None, TurnKind.EVALUATION)
-    version = AdapterVersion.objects.filter(policy=policy, number=number).first()
+    if model.number is not None:
+        caller.require(KeyScope.EVALUATE)
+        if version is None and model.number != 0:
+            raise _no_model(model)
+    policy_id, temperature = uuid.UUID(policy["id"]), float(policy["temperature"])
     if version is None:
-        raise _no_model(model)
-    return Target(policy, version, TurnKind.EVALUATION)
+        return Target(policy_id, temperature)
+    return Target(
+        policy_id,
+        temperature,
+        uuid.UUID(version["id"]),
+        version["number"],
+        version["sha256"],
+        version["served_name"],
+    )
 
 
 def list_models(*, caller: Caller) -> list[dict[str, Any]]:
@@ -83,6 +118,6 @@ def _model(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _no_model(model: str) -> NotFound:
-    shown = model.encode("ascii", "replace").decode()[:100]
+def _no_model(model: ModelName) -> NotFound:
+    shown = model.text.encode("ascii", "replace").decode()[:100]
     return NotFound(f"The model `{shown}` does not exist.", field="model", code="model_not_found")

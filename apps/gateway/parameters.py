@@ -1,6 +1,7 @@
 """Read the body of `POST /v1/chat/completions`: everything is checked before anything is spent."""
 
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -8,6 +9,7 @@ import orjson
 
 from apps.conversations.canonical import Message, clean
 from apps.gateway import fields
+from apps.gateway.forms import read_forced_call, read_response_format
 from apps.gateway.messages import read_messages, read_tools
 from kernel.errors import InvalidInput
 
@@ -28,6 +30,7 @@ _KNOWN_UNSUPPORTED = frozenset(
 )
 _MOST_TOKENS = 1_000_000
 _MOST_STOPS = 4
+_MOST_TOP_LOGPROBS = 20
 _LONGEST_STOP = 200
 
 
@@ -40,8 +43,10 @@ class ChatRequest:
     stream: bool = False
     include_usage: bool = False
     logprobs: bool = False
+    top_logprobs: int = 0
     sampling: dict[str, Any] = field(default_factory=dict)
-    """temperature, top_p, top_k, min_p, frequency_penalty, presence_penalty, seed, stop, max_tokens."""
+    """temperature, top_p, top_k, min_p, frequency_penalty, presence_penalty, seed, stop, max_tokens, and what forces
+    a form: json_schema, structural_tag."""
     tools: list[dict[str, Any]] | None = None
     """None too where the client's `tool_choice` is "none": the model then sees no tools."""
     template_kwargs: dict[str, Any] = field(default_factory=dict)
@@ -66,13 +71,29 @@ def _with_lone_surrogates(body: bytes, error: Exception) -> Any:
     if b"\\u" not in body:
         raise invalid from error
     try:
-        return clean(json.loads(body, parse_constant=_refuse_constant))
+        return clean(
+            json.loads(body, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_of_64_bits)
+        )
     except (ValueError, RecursionError):
         raise invalid from error
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("a number is too large")
+    return number
+
+
+def _of_64_bits(text: str) -> int:
+    # what orjson reads without half a surrogate beside it
+    if len(text) > 20 or not -(2**63) <= (number := int(text)) < 2**64:
+        raise ValueError("a whole number is too large")
+    return number
 
 
 def read_chat_request(body: dict[str, Any]) -> ChatRequest:
@@ -82,14 +103,17 @@ def read_chat_request(body: dict[str, Any]) -> ChatRequest:
     if not isinstance(model, str) or not model:
         raise fields.wrong("model", "the name of a model", code="missing_required_parameter")
     stream = fields.flag(body, "stream") or False
+    logprobs = fields.flag(body, "logprobs") or False
+    tools = _tools(body)
     return ChatRequest(
         model=model,
         messages=read_messages(body.get("messages")),
         stream=stream,
         include_usage=_include_usage(body, stream=stream),
-        logprobs=_logprobs(body),
-        sampling=_sampling(body),
-        tools=_tools(body),
+        logprobs=logprobs,
+        top_logprobs=_top_logprobs(body, logprobs=logprobs),
+        sampling={**_sampling(body), **_grammar(body, tools)},
+        tools=tools,
         template_kwargs=_template_kwargs(body.get("chat_template_kwargs")),
         end_user=fields.text(body, "user", longest=200),
         session=fields.text(body, "session_id", longest=200),
@@ -108,11 +132,6 @@ def _refuse_others(body: dict[str, Any]) -> None:
         raise InvalidInput(f"Unknown parameter: `{shown}`.", field=shown, code="unknown_parameter")
     if body.get("n") is not None and (body["n"] != 1 or isinstance(body["n"], bool)):
         raise fields.unsupported("n", "Another value of `n` than 1")
-    response_format = body.get("response_format")
-    if response_format is not None:
-        kind = fields.mapping(response_format, "response_format").get("type")
-        if kind != "text":
-            raise fields.unsupported("response_format", "Another `response_format` than `text`")
 
 
 def _include_usage(body: dict[str, Any], *, stream: bool) -> bool:
@@ -131,10 +150,24 @@ def _include_usage(body: dict[str, Any], *, stream: bool) -> bool:
     return bool(wanted)
 
 
-def _logprobs(body: dict[str, Any]) -> bool:
-    if body.get("top_logprobs") not in (None, 0) or isinstance(body.get("top_logprobs"), bool):
-        raise fields.unsupported("top_logprobs", "Another value of `top_logprobs` than 0")
-    return fields.flag(body, "logprobs") or False
+def _top_logprobs(body: dict[str, Any], *, logprobs: bool) -> int:
+    top = fields.integer(body, "top_logprobs", 0, _MOST_TOP_LOGPROBS) or 0
+    if top and not logprobs:
+        raise InvalidInput(
+            "`top_logprobs` is only allowed with `logprobs`.", field="top_logprobs", code="invalid_value"
+        )
+    return top
+
+
+def _grammar(body: dict[str, Any], tools: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """Return what makes the engine write nothing but the asked form; turns written so are no free samples."""
+    schema = read_response_format(body.get("response_format"))
+    forced = read_forced_call(body.get("tool_choice"), tools)
+    if schema is not None and tools:
+        raise fields.unsupported("response_format", "A `response_format` beside `tools`")
+    if schema is not None:
+        return {"json_schema": schema}
+    return {"structural_tag": forced} if forced is not None else {}
 
 
 def _sampling(body: dict[str, Any]) -> dict[str, Any]:
@@ -176,9 +209,9 @@ def _stop(value: Any) -> list[str] | None:
 def _tools(body: dict[str, Any]) -> list[dict[str, Any]] | None:
     tools = read_tools(body.get("tools"))
     choice = body.get("tool_choice")
-    if choice not in (None, "auto", "none"):
-        raise fields.unsupported("tool_choice", "Another `tool_choice` than `auto` and `none`")
-    if choice == "auto" and tools is None:
+    if choice not in (None, "auto", "none", "required") and not isinstance(choice, dict):
+        raise fields.wrong("tool_choice", "`none`, `auto`, `required` or a function")
+    if choice not in (None, "none") and tools is None:
         raise InvalidInput(
             "`tool_choice` is only allowed with `tools`.", field="tool_choice", code="invalid_value"
         )

@@ -12,6 +12,10 @@ from typing import Any, Final, ParamSpec, TypeVar
 from django.db import InterfaceError, OperationalError, connection
 
 from apps.engines.client import engine_client
+from apps.engines.slots import adapter_slots
+from apps.gateway.ledger import PATIENCE_S, Ledger
+from apps.gateway.metrics import Counters
+from apps.keys.limits import Limits, Permit
 from kernel.errors import RateLimited, Unavailable
 
 P = ParamSpec("P")
@@ -20,8 +24,6 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _CLOSE_S: Final = 5.0
-# A database that restarts is back within seconds: waiting for it is kinder than failing.
-_PATIENCE_S: Final = 15.0
 
 
 class Slot:
@@ -31,20 +33,41 @@ class Slot:
         self.task = asyncio.current_task()
         self.ends: Callable[[], Coroutine[Any, Any, None]] | None = None
         """What ends a response that is still being sent."""
+        self._permit: tuple[Limits, Permit] | None = None
         self._slots = slots
         slots.add(self)
 
+    def holds(self, limits: Limits, permit: Permit) -> None:
+        """Give this permit back with the place; at once where that was given back already."""
+        self._give_back()
+        self._permit = (limits, permit)
+        if self not in self._slots:
+            self._give_back()
+
     def release(self) -> None:
-        """Give the place back."""
+        """Give the place back, and the permit."""
         self._slots.discard(self)
+        self._give_back()
+
+    def _give_back(self) -> None:
+        if self._permit is not None:
+            limits, permit = self._permit
+            self._permit = None
+            limits.give_back(permit)
 
 
 class Process:
     """Lives as long as the server. No request holds one of its threads, nor a connection, while it streams."""
 
-    def __init__(self, *, threads: int, most_running: int) -> None:
+    def __init__(
+        self, *, connections: int, threads: int, most_running: int, redis_url: str, lease_s: float
+    ) -> None:
         self._slots: set[Slot] = set()
         self._most_running = most_running
+        self.ledger = Ledger(connections=connections)
+        """What every request asks of the database."""
+        self.limits = Limits(redis_url=redis_url, lease_s=lease_s)
+        self.counters = Counters()
         self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="ledger")
         self._background: set[asyncio.Task[None]] = set()
         self._engines: set[str] = set()
@@ -103,6 +126,9 @@ class Process:
             await asyncio.wait(self._background, timeout=_CLOSE_S)
         for url in self._engines:
             await engine_client(url).close()
+        await adapter_slots().close()
+        await self.limits.close()
+        await self.ledger.close()
         self._threads.shutdown()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -112,7 +138,7 @@ class Process:
 
 
 def _with_connection(call: Callable[[], T]) -> T:
-    give_up, wait_s = time.monotonic() + _PATIENCE_S, 0.05
+    give_up, wait_s = time.monotonic() + PATIENCE_S, 0.05
     while True:
         try:
             return call()

@@ -3,11 +3,14 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, Self
 
 import orjson
 
 from apps.engines.chat import chat_format
+from apps.gateway.errors import error_object
+from apps.gateway.parameters import ChatRequest
+from kernel.errors import AttuneError
 
 DONE = b"data: [DONE]\n\n"
 
@@ -25,7 +28,7 @@ def completion_id(turn_id: uuid.UUID) -> str:
 def turn_id_of(named: str) -> uuid.UUID | None:
     """Return the turn behind a turn's id or a completion's id, or None where it is neither."""
     try:
-        return uuid.UUID(named.removeprefix("chatcmpl-"))
+        return uuid.UUID(named.removeprefix("chatcmpl-").removeprefix("resp_"))
     except ValueError:
         return None
 
@@ -41,14 +44,52 @@ def usage_object(usage: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def logprobs_object(ids: Sequence[int], logprobs: Sequence[float]) -> dict[str, Any]:
-    """Return OpenAI's logprobs of these tokens (of the distribution that was sampled from)."""
-    decode = chat_format().decode
+def logprobs_object(
+    ids: Sequence[int], logprobs: Sequence[float], top: Sequence[Sequence[tuple[int, float]]] = ()
+) -> dict[str, Any]:
+    """Return OpenAI's logprobs of these tokens (of the distribution that was sampled from).
+
+    `top`: for each token the likeliest ones, where they were asked for.
+    """
     content = []
-    for token, logprob in zip(ids, logprobs, strict=False):
-        text = decode([token])
-        content.append({"token": text, "logprob": logprob, "bytes": list(text.encode()), "top_logprobs": []})
+    for place, (token, logprob) in enumerate(zip(ids, logprobs, strict=False)):
+        likeliest = [_scored(*one) for one in top[place]] if place < len(top) else []
+        content.append({**_scored(token, logprob), "top_logprobs": likeliest})
     return {"content": content, "refusal": None}
+
+
+def _scored(token: int, logprob: float) -> dict[str, Any]:
+    text = chat_format().decode([token])
+    return {"token": text, "logprob": logprob, "bytes": list(text.encode())}
+
+
+class ReplyShape(Protocol):
+    """How an API says what became of a request."""
+
+    def whole(
+        self,
+        *,
+        message: dict[str, Any],
+        finish_reason: str,
+        usage: dict[str, int],
+        logprobs: dict[str, Any] | None,
+    ) -> bytes:
+        """Return the body of a reply that is not streamed."""
+
+    def opening(self) -> bytes:
+        """Return what a stream begins with."""
+
+    def content(self, text: str, logprobs: dict[str, Any] | None) -> bytes:
+        """Return what says more text."""
+
+    def calls(self, calls: Sequence[dict[str, Any]]) -> bytes:
+        """Return what says whole tool calls."""
+
+    def closing(self, finish_reason: str, usage: dict[str, int]) -> bytes:
+        """Return what a stream ends with."""
+
+    def failure(self, error: AttuneError) -> bytes:
+        """Return what ends a stream that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +101,15 @@ class Shape:
     model: str
     fingerprint: str
     include_usage: bool = False
-    logprobs: bool = False
+
+    @classmethod
+    def of(cls, *, turn_id: uuid.UUID, created: int, ask: ChatRequest, fingerprint: str) -> Self:
+        """Return the shape of the reply to `ask`."""
+        return cls(turn_id, created, ask.model, fingerprint, ask.include_usage)
+
+    def failure(self, error: AttuneError) -> bytes:
+        """Return the frame that ends a stream which failed: no clean finish follows it."""
+        return frame(error_object(error))
 
     def whole(
         self,

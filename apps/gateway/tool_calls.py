@@ -11,6 +11,7 @@ import orjson
 
 CALL_BEGINS = "<tool_call>"
 """What marks a call in a reply's text."""
+CALL_ENDS = "</tool_call>"
 _CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
 
 

@@ -6,9 +6,11 @@ from apps.gateway import api, chat
 
 urlpatterns = [
     path("v1/chat/completions", chat.completions),
+    path("v1/responses", chat.responses),
     path("v1/models", api.models),
     path("v1/models/<str:name>", api.model),
     path("v1/feedback", api.feedback),
     path("healthz", api.healthz),
+    path("metrics", api.metrics),
     re_path(r"", api.unknown),
 ]

@@ -9,9 +9,11 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.conversations.services import Admitted, Generation, abort_turn, complete_turn, fail_turn
+from apps.conversations.services import Admitted, Generation, aborting, completing, failing
+from apps.engines import registry
 from apps.engines.client import engine_client
-from apps.engines.replies import Chunk, EngineBroken
+from apps.engines.replies import AdapterMissing, Chunk, EngineBroken, EngineGone
+from apps.engines.slots import adapter_slots
 from apps.gateway.admission import Admission
 from apps.gateway.errors import Internal
 from apps.gateway.process import Process
@@ -29,6 +31,7 @@ class Work:
 
     def __init__(self, *, process: Process, admission: Admission, admitted: Admitted, started: float) -> None:
         self.generation = Generation(spans=[(0, admission.target.served_name)])
+        self.top_logprobs: list[list[tuple[int, float]]] = []
         self.settled = False
         self._reader = ToolCallReader() if admission.ask.tools else None
         self._process = process
@@ -46,10 +49,14 @@ class Work:
         source = engine_client(self._admission.engine).generate(
             input_ids=prompt.ids,
             sampling=engine_sampling(self._admission.sampling, prompt_tokens=len(prompt.ids)),
-            adapter=target.version.served_name if target.version else None,
+            adapter=target.adapter,
             stream=stream,
+            top_logprobs=self._admission.ask.top_logprobs,
         )
-        async with aclosing(source):
+        seat = adapter_slots().seat(
+            engine=self._admission.engine, adapter=target.adapter, tenant=self._admitted.tenant_id
+        )
+        async with seat, aclosing(source):
             async for chunk in source:
                 self._take(chunk)
                 if chunk.finish_reason == "abort":
@@ -79,13 +86,15 @@ class Work:
     async def complete(self) -> None:
         """Commit the whole reply; returns when it is durable."""
         self.generation.latency_ms = self._elapsed_ms()
-        await self._process.database(
-            complete_turn,
-            tenant_id=self._admitted.tenant_id,
-            turn_id=self._admitted.turn_id,
-            generation=self.generation,
+        await self._process.ledger.run(
+            completing(
+                tenant_id=self._admitted.tenant_id,
+                turn_id=self._admitted.turn_id,
+                generation=self.generation,
+            )
         )
         self.settled = True
+        self._process.counters.turn("complete")
 
     async def fail(self, error: Exception) -> AttuneError:
         """Commit that the turn failed; returns what the client may know of it."""
@@ -94,13 +103,20 @@ class Work:
         shown = error if isinstance(error, AttuneError) else Internal("Something broke on our side.")
         self.generation.latency_ms = self._elapsed_ms()
         self.settled = True
+        self._process.counters.turn("failed")
+        if isinstance(error, EngineGone | AdapterMissing):
+            asked, adapter = self._admission.engine, self._admission.target.adapter
+            self._process.later(
+                self._process.database(registry.report, url=asked, served_name=adapter, error=error)
+            )
         try:
-            await self._process.database(
-                fail_turn,
-                tenant_id=self._admitted.tenant_id,
-                turn_id=self._admitted.turn_id,
-                error=f"{shown.code}: {shown.message}",
-                generation=self.generation,
+            await self._process.ledger.run(
+                failing(
+                    tenant_id=self._admitted.tenant_id,
+                    turn_id=self._admitted.turn_id,
+                    error=f"{shown.code}: {shown.message}",
+                    generation=self.generation,
+                )
             )
         except AttuneError:
             # upkeep marks turns that stayed pending
@@ -111,13 +127,15 @@ class Work:
         """The client is gone: keep the part that was written, marked, apart from the cancelled request."""
         if not self.settled:
             self.settled = True
+            self._process.counters.turn("aborted")
             self.generation.latency_ms = self._elapsed_ms()
             self._process.later(
-                self._process.database(
-                    abort_turn,
-                    tenant_id=self._admitted.tenant_id,
-                    turn_id=self._admitted.turn_id,
-                    generation=self.generation,
+                self._process.ledger.run(
+                    aborting(
+                        tenant_id=self._admitted.tenant_id,
+                        turn_id=self._admitted.turn_id,
+                        generation=self.generation,
+                    )
                 )
             )
 
@@ -128,6 +146,7 @@ class Work:
         written.text += chunk.text
         written.output_ids.extend(chunk.output_ids)
         written.output_logprobs.extend(chunk.output_logprobs)
+        self.top_logprobs.extend(chunk.top_logprobs)
         written.misaligned = chunk.misaligned
         written.finish_reason = chunk.finish_reason or ""
         written.usage = {
@@ -135,6 +154,7 @@ class Work:
             "completion_tokens": len(written.output_ids),
             "cached_tokens": chunk.usage.cached_tokens,
         }
+        self._admission.permit.used = len(self._admitted.prompt.ids) + len(written.output_ids)
 
     def _elapsed_ms(self) -> float:
         return (time.monotonic() - self._started) * 1000
@@ -154,6 +174,6 @@ async def abort_when_admitted(process: Process, admission: "asyncio.Future[Admis
     except AttuneError:
         return
     if isinstance(outcome, Admitted):
-        await process.database(
-            abort_turn, tenant_id=outcome.tenant_id, turn_id=outcome.turn_id, generation=Generation()
+        await process.ledger.run(
+            aborting(tenant_id=outcome.tenant_id, turn_id=outcome.turn_id, generation=Generation())
         )

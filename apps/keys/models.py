@@ -6,6 +6,8 @@ from django.db import models
 
 from kernel.tenant_models import TenantModel
 
+LONGEST_NAME = 100
+
 
 class KeyScope(models.TextChoices):
     """What a key may do."""
@@ -21,7 +23,7 @@ class ApiKey(TenantModel):
     """A key `at-<public id>-<secret>` of one user of one tenant."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_keys")
-    name = models.CharField(max_length=100)
+    name = models.CharField(max_length=LONGEST_NAME)
     public_id = models.CharField(max_length=24, unique=True)
     secret_sha256 = models.BinaryField(max_length=32)
     scopes = ArrayField(models.CharField(max_length=10, choices=KeyScope.choices))
@@ -31,3 +33,25 @@ class ApiKey(TenantModel):
 
     def __str__(self) -> str:
         return f"at-{self.public_id}-…"
+
+
+class Limit(TenantModel):
+    """What one key, or (without a key) all of the tenant's together, may ask.
+
+    A number that is absent is the platform's default; 0 is no limit.
+    """
+
+    key = models.OneToOneField(ApiKey, null=True, on_delete=models.CASCADE, related_name="limit")
+    requests_per_minute = models.PositiveIntegerField(null=True)
+    tokens_per_minute = models.PositiveIntegerField(null=True)
+    concurrent = models.PositiveIntegerField(null=True, help_text="Requests at once.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant"], condition=models.Q(key__isnull=True), name="limit_once_per_tenant"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"limit of {self.key or 'the tenant'}"

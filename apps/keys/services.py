@@ -6,8 +6,9 @@ import hmac
 import secrets
 import string
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from django.db import connection, transaction
 from django.db.models import Q
@@ -15,13 +16,14 @@ from django.utils import timezone
 
 from apps.accounts.models import Membership, Tenant, User
 from apps.keys.header import Credential, parse_authorization
-from apps.keys.models import ApiKey, KeyScope
+from apps.keys.models import LONGEST_NAME, ApiKey, KeyScope, Limit
 from kernel.audit import record
 from kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthenticated
 from kernel.tenancy import tenant_scope
 
 _ALPHABET = string.ascii_letters + string.digits
 _PUBLIC_LENGTH = 16
+_LARGEST_LIMIT = 2_000_000_000
 _LAST_USED_EVERY = dt.timedelta(minutes=1)
 # compared against when there is no such key, so that both refusals take the same steps
 _NO_KEY = hashlib.sha256(b"no key").digest()
@@ -53,6 +55,37 @@ class Caller:
             raise Forbidden(f"This key lacks the scope `{scope.value}`.", code="insufficient_scope")
 
 
+@dataclass(frozen=True, slots=True)
+class FoundKey:
+    """What the database has under a public id. Nothing of it may be used before `recognise` agreed."""
+
+    id: uuid.UUID
+    tenant_id: uuid.UUID
+    user_id: uuid.UUID
+    secret_sha256: bytes = field(repr=False)
+    scopes: frozenset[str]
+    may_act: bool
+    ended: bool
+    """Revoked or expired."""
+    unseen: bool
+    """Whether `note_use` is due."""
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> Self:
+        """Return what `attune_look_up` says of a key."""
+        unseen_s = found["unseen_s"]
+        return cls(
+            id=uuid.UUID(found["id"]),
+            tenant_id=uuid.UUID(found["tenant_id"]),
+            user_id=uuid.UUID(found["user_id"]),
+            secret_sha256=bytes.fromhex(found["secret_sha256"]),
+            scopes=frozenset(found["scopes"]),
+            may_act=found["may_act"],
+            ended=found["ended"],
+            unseen=unseen_s is None or unseen_s > _LAST_USED_EVERY.total_seconds(),
+        )
+
+
 def authenticate(header: str | None) -> Caller:
     """Return who the `Authorization` header speaks for.
 
@@ -64,17 +97,43 @@ def authenticate(header: str | None) -> Caller:
     with connection.cursor() as cursor:
         cursor.execute(_FIND, [credential.public_id])
         row = cursor.fetchone()
-    stored = bytes(row[3]) if row is not None else _NO_KEY
+    found = None
+    if row is not None:
+        key_id, tenant_id, user_id, secret, scopes, expires_at, revoked_at, last_used_at, may_act = row
+        now = timezone.now()
+        found = FoundKey(
+            id=key_id,
+            tenant_id=tenant_id,
+            user_id=user_id,
+            secret_sha256=bytes(secret),
+            scopes=frozenset(scopes),
+            may_act=may_act,
+            ended=revoked_at is not None or (expires_at is not None and expires_at <= now),
+            unseen=last_used_at is None or now - last_used_at > _LAST_USED_EVERY,
+        )
+    caller = recognise(credential, found)
+    if found is not None and found.unseen:
+        note_use(tenant_id=caller.tenant_id, key_id=caller.key_id)
+    return caller
+
+
+def recognise(credential: Credential, found: FoundKey | None) -> Caller:
+    """Return who a credential speaks for, given what the database has under its public id; as `authenticate`."""
+    stored = found.secret_sha256 if found is not None else _NO_KEY
     matches = hmac.compare_digest(stored, _hash(credential.secret))
-    if row is None or not matches:
+    if found is None or not matches:
         raise Unauthenticated("The API key is not valid.", code="invalid_api_key")
-    key_id, tenant_id, user_id, _, scopes, expires_at, revoked_at, last_used_at, may_act = row
-    now = timezone.now()
-    if revoked_at is not None or (expires_at is not None and expires_at <= now) or not may_act:
+    if found.ended or not found.may_act:
         raise Unauthenticated("The API key is revoked or expired.", code="invalid_api_key")
-    if last_used_at is None or now - last_used_at > _LAST_USED_EVERY:
-        _touch(tenant_id=tenant_id, key_id=key_id, now=now)
-    return Caller(tenant_id, user_id, key_id, credential.public_id, frozenset(scopes))
+    return Caller(found.tenant_id, found.user_id, found.id, credential.public_id, found.scopes)
+
+
+def note_use(*, tenant_id: uuid.UUID, key_id: uuid.UUID) -> None:
+    """Write when a key was last used; what happened less than a minute ago is left as it is."""
+    now = timezone.now()
+    stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _LAST_USED_EVERY)
+    with tenant_scope(tenant_id):
+        ApiKey.objects.filter(stale, id=key_id).update(last_used_at=now)
 
 
 def create_key(
@@ -90,6 +149,8 @@ def create_key(
     wanted = sorted({KeyScope(scope).value for scope in scopes})
     if not wanted:
         raise InvalidInput("A key needs at least one scope.", field="scopes")
+    if not 1 <= len(name) <= LONGEST_NAME:
+        raise InvalidInput(f"A key's name has 1 to {LONGEST_NAME} characters.", field="name")
     if expires_at is not None and expires_at <= timezone.now():
         raise InvalidInput("The expiry lies in the past.", field="expires_at")
     with tenant_scope(tenant.id), transaction.atomic():
@@ -150,6 +211,40 @@ def revoke_key(*, tenant_id: uuid.UUID, key_id: uuid.UUID, actor: str) -> ApiKey
     return key
 
 
+def set_limit(
+    *,
+    tenant_id: uuid.UUID,
+    key_id: uuid.UUID | None,
+    actor: str,
+    requests_per_minute: int | None = None,
+    tokens_per_minute: int | None = None,
+    concurrent: int | None = None,
+) -> Limit:
+    """Set what a key (or, without one, the tenant) may ask, from its next request on every process.
+
+    None is the platform's default, 0 no limit.
+    """
+    numbers = {
+        "requests_per_minute": requests_per_minute,
+        "tokens_per_minute": tokens_per_minute,
+        "concurrent": concurrent,
+    }
+    for name, number in numbers.items():
+        if number is not None and not 0 <= number <= _LARGEST_LIMIT:
+            raise InvalidInput(f"A limit lies between 0 and {_LARGEST_LIMIT}.", field=name)
+    with tenant_scope(tenant_id), transaction.atomic():
+        key = _locked(key_id) if key_id is not None else None
+        limit, _ = Limit.objects.update_or_create(tenant_id=tenant_id, key=key, defaults=numbers)
+        record(
+            actor=actor,
+            action="limit.set",
+            target=f"key:{key.public_id}" if key is not None else "tenant",
+            tenant_id=tenant_id,
+            detail=numbers,
+        )
+    return limit
+
+
 def _issue(
     *,
     tenant_id: uuid.UUID,
@@ -177,12 +272,6 @@ def _locked(key_id: uuid.UUID) -> ApiKey:
     if key is None:
         raise NotFound("There is no such key.")
     return key
-
-
-def _touch(*, tenant_id: uuid.UUID, key_id: uuid.UUID, now: dt.datetime) -> None:
-    stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _LAST_USED_EVERY)
-    with tenant_scope(tenant_id):
-        ApiKey.objects.filter(stale, id=key_id).update(last_used_at=now)
 
 
 def _hash(secret: str) -> bytes:

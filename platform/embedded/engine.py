@@ -18,9 +18,10 @@ from embedded.home import write_private
 TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
-# distinct adapters in a batch, and adapters kept loaded: without and with a GPU
-BATCH_SLOTS = (4, 8)
-LOADED_SLOTS = (8, 64)
+# distinct adapters in a batch, and adapters kept loaded: without and with a GPU. Without one a batch has as many
+# slots as requests: then none ever waits for a slot, and a slot costs the size of an adapter
+BATCH_SLOTS = (8, 8)
+LOADED_SLOTS = (24, 64)
 
 
 @dataclass(frozen=True, slots=True)

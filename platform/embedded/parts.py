@@ -189,8 +189,9 @@ def engine(home: Home, secrets: Mapping[str, str], served: Part) -> Part:
         loaded_slots=LOADED_SLOTS[gpu],
     )
     config = home.run / "engine.yaml"
+    restart = os.environ.get("ENGINE_RESTART_COMMAND") or f"{sys.executable} -m embedded.recycle"
     return Part(
-        {"ENGINE_URLS": server.url, **keys},
+        {"ENGINE_URLS": server.url, "ENGINE_RESTART_COMMAND": restart, **keys},
         (
             Service(
                 name="engine",

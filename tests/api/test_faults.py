@@ -122,7 +122,7 @@ def test_an_engine_that_is_not_there(
 ) -> None:
     engine.stop()
 
-    refused(chat("hi", stream=stream), 503, "engine_unavailable", None)
+    refused(chat("hi", stream=stream), 503, "engine_gone", None)
     assert states(somebody) == ["failed"]
 
 

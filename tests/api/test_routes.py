@@ -17,10 +17,12 @@ from tests.tenants import Somebody, add_somebody, add_version
 
 ROUTES = {
     "v1/chat/completions",
+    "v1/responses",
     "v1/models",
     "v1/models/<str:name>",
     "v1/feedback",
     "healthz",
+    "metrics",
     "",  # everything else
 }
 
@@ -126,22 +128,25 @@ def test_feedback_on_somebody_elses_turn_is_not_found(
     assert feedback_rows() == 0
 
 
+@pytest.mark.parametrize(
+    ("route", "name"), [("/v1/chat/completions", "messages"), ("/v1/responses", "input")]
+)
 def test_another_tenants_session_is_neither_joined_nor_changed(
-    http: httpx.Client, chat: Chat, somebody: Somebody
+    http: httpx.Client, chat: Chat, somebody: Somebody, *, route: str, name: str
 ) -> None:
     session = chat("hi").headers["x-session-id"]
     stranger = add_somebody("other")
     body = {
         "model": "default",
         "session_id": session,
-        "messages": [
+        name: [
             {"role": "user", "content": "hi"},
             {"role": "assistant", "content": "One short sentence."},
             {"role": "user", "content": "more"},
         ],
     }
 
-    assert http.post("/v1/chat/completions", json=body, headers=stranger.headers).status_code == 200
+    assert http.post(route, json=body, headers=stranger.headers).status_code == 200
 
     (mine,), (theirs,) = somebody.turns(), stranger.turns()
     assert mine.next_state is None

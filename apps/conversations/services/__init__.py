@@ -1,14 +1,17 @@
 """What changes sessions and turns."""
 
-from apps.conversations.services.admission import (
-    Admitted,
-    Repeated,
-    TurnRequest,
-    admit_turn,
-    find_repeated_turn,
-)
+from apps.conversations.retries import Repeated
+from apps.conversations.services.admission import Admitted, TurnRequest, admit_turn, admitting, place_asked
 from apps.conversations.services.feedback import give_feedback
-from apps.conversations.services.outcome import Generation, abort_turn, complete_turn, fail_turn
+from apps.conversations.services.outcome import (
+    Generation,
+    abort_turn,
+    aborting,
+    complete_turn,
+    completing,
+    fail_turn,
+    failing,
+)
 from apps.conversations.services.upkeep import close_idle_sessions, fail_lost_turns
 
 __all__ = [
@@ -17,11 +20,15 @@ __all__ = [
     "Repeated",
     "TurnRequest",
     "abort_turn",
+    "aborting",
     "admit_turn",
+    "admitting",
     "close_idle_sessions",
     "complete_turn",
+    "completing",
     "fail_lost_turns",
     "fail_turn",
-    "find_repeated_turn",
+    "failing",
     "give_feedback",
+    "place_asked",
 ]

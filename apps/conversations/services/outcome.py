@@ -1,16 +1,13 @@
 """How a pending turn ends: complete, aborted or failed, once and for good."""
 
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import transaction
-from django.utils import timezone
-
-from apps.conversations.canonical import Message, canonical_message, extend_chain
-from apps.conversations.models import Turn, TurnState
-from kernel.errors import Conflict
+from apps.conversations.canonical import Message, canonical_message, clean, link
+from apps.conversations.models import TurnState
+from kernel.calls import Call, Plan, array, call, run
+from kernel.errors import Conflict, NotFound
 from kernel.tenancy import tenant_scope
 
 
@@ -45,71 +42,74 @@ def complete_turn(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, generation: Gener
 
     Raises Conflict where the turn ended another way meanwhile.
     """
-    reply = generation.reply()
-    with tenant_scope(tenant_id), transaction.atomic():
-        turn = _locked(turn_id)
-        if turn.state == TurnState.COMPLETE and turn.output_ids == generation.output_ids:
-            return
-        if turn.state != TurnState.PENDING:
-            raise Conflict(f"The turn is already {turn.state}.")
-        _store(turn, generation, reply)
-        turn.state = TurnState.COMPLETE
-        turn.reply_hash = extend_chain(turn.request_hash, reply)
-        turn.save(update_fields=_STORED)
+    with tenant_scope(tenant_id):
+        run(completing(tenant_id=tenant_id, turn_id=turn_id, generation=generation))
 
 
 def abort_turn(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, generation: Generation) -> None:
     """Keep what was written before the client hung up. Does nothing to a turn that has ended."""
-    with tenant_scope(tenant_id), transaction.atomic():
-        turn = _locked(turn_id)
-        if turn.state != TurnState.PENDING:
-            return
-        reply = generation.reply() if generation.output_ids else None
-        _store(turn, generation, reply)
-        turn.state = TurnState.ABORTED
-        turn.idempotency_key = None  # a retry may have it
-        if reply is not None:
-            # the client may go on from the part it saw
-            turn.reply_hash = extend_chain(turn.request_hash, reply)
-        turn.save(update_fields=_STORED)
+    with tenant_scope(tenant_id):
+        run(aborting(tenant_id=tenant_id, turn_id=turn_id, generation=generation))
 
 
 def fail_turn(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, error: str, generation: Generation) -> None:
     """Keep what was written before a part failed, and why. Does nothing to a turn that has ended."""
-    with tenant_scope(tenant_id), transaction.atomic():
-        turn = _locked(turn_id)
-        if turn.state != TurnState.PENDING:
-            return
-        _store(turn, generation, generation.reply() if generation.output_ids else None)
-        turn.state = TurnState.FAILED
-        turn.idempotency_key = None
-        turn.error = error.replace("\x00", "\ufffd")[:500]
-        turn.save(update_fields=_STORED)
+    with tenant_scope(tenant_id):
+        run(failing(tenant_id=tenant_id, turn_id=turn_id, error=error, generation=generation))
 
 
-_STORED: Sequence[str] = (
-    *("state", "reply", "reply_hash", "output_ids", "output_logprobs", "spans", "finish_reason", "usage"),
-    *("error", "first_token_ms", "latency_ms", "completed_at", "idempotency_key"),
-)
-
-
-def _locked(turn_id: uuid.UUID) -> Turn:
-    return (
-        Turn.objects.select_for_update()
-        .only("id", "state", "request_hash", "output_ids", "idempotency_key", "error", "reply_hash")
-        .get(id=turn_id)
+def completing(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, generation: Generation) -> Plan[None]:
+    """As `complete_turn`, as a plan."""
+    before = yield _finish(
+        TurnState.COMPLETE, generation, generation.reply(), tenant_id=tenant_id, turn_id=turn_id
     )
+    if before["state"] is None:
+        raise NotFound("There is no such turn.")
+    if before["state"] != TurnState.PENDING and not (
+        before["state"] == TurnState.COMPLETE and before["same"]
+    ):
+        raise Conflict(f"The turn is already {before['state']}.")
 
 
-def _store(turn: Turn, generation: Generation, reply: Message | None) -> None:
-    turn.reply = reply
-    turn.output_ids = generation.output_ids
-    turn.output_logprobs = [] if generation.misaligned else generation.output_logprobs
-    if generation.misaligned:
-        turn.error = f"misaligned: {generation.misaligned}"[:500]
-    turn.spans = generation.spans
-    turn.finish_reason = generation.finish_reason
-    turn.usage = generation.usage
-    turn.first_token_ms = generation.first_token_ms
-    turn.latency_ms = generation.latency_ms
-    turn.completed_at = timezone.now()
+def aborting(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, generation: Generation) -> Plan[None]:
+    """As `abort_turn`, as a plan. The client may go on from the part it saw, and a retry may have the key."""
+    reply = generation.reply() if generation.output_ids else None
+    yield _finish(TurnState.ABORTED, generation, reply, tenant_id=tenant_id, turn_id=turn_id)
+
+
+def failing(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, error: str, generation: Generation) -> Plan[None]:
+    """As `fail_turn`, as a plan."""
+    reply = generation.reply() if generation.output_ids else None
+    yield _finish(TurnState.FAILED, generation, reply, tenant_id=tenant_id, turn_id=turn_id, error=error)
+
+
+def _finish(
+    state: TurnState,
+    generation: Generation,
+    reply: Message | None,
+    *,
+    tenant_id: uuid.UUID,
+    turn_id: uuid.UUID,
+    error: str = "",
+) -> Call:
+    if not error and generation.misaligned:
+        error = f"misaligned: {generation.misaligned}"
+    continued = reply is not None and state != TurnState.FAILED
+    return call(
+        "attune_finish",
+        {
+            "tenant": tenant_id,
+            "turn": turn_id,
+            "state": state,
+            "reply": reply,
+            "link": link(reply).decode() if reply is not None and continued else None,
+            "output_ids": array(generation.output_ids),
+            "output_logprobs": array([] if generation.misaligned else generation.output_logprobs),
+            "spans": generation.spans,
+            "finish_reason": generation.finish_reason,
+            "usage": generation.usage,
+            "error": clean(error)[:500],
+            "first_token_ms": generation.first_token_ms,
+            "latency_ms": generation.latency_ms,
+        },
+    )

@@ -95,9 +95,10 @@ TEMPLATES = [
 
 # --- database: connections take the application's role at once; `kernel.postgres` narrows it per scope
 DATABASE_ROLE = env.text("DATABASE_ROLE", APP_ROLE)
+DATABASE_POOL = env.integer("DATABASE_POOL", 8)  # connections of one process
 DATABASE_OPTIONS: dict[str, Any] = {
     "options": f"-c role={DATABASE_ROLE}",
-    "pool": {"min_size": 1, "max_size": env.integer("DATABASE_POOL", 8), "timeout": 20},
+    "pool": {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 20},
 }
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
@@ -195,7 +196,11 @@ EMAIL_FILE_PATH = ATTUNE_HOME / "mail"
 ENGINE_URLS = env.listed("ENGINE_URLS", "http://127.0.0.1:30000")
 ENGINE_API_KEY = env.text("ENGINE_API_KEY", "")
 ENGINE_ADMIN_KEY = env.text("ENGINE_ADMIN_KEY", "")
+# a sglang-router (policy consistent_hashing) that generation goes through; adapters are loaded on the engines directly
+ENGINE_ROUTER_URL = env.text("ENGINE_ROUTER_URL", "")
 ENGINE_TIMEOUT_S = env.number("ENGINE_TIMEOUT_S", 300.0)
+# run with an engine's address as last argument when that engine is stuck; without it an operator is waited for
+ENGINE_RESTART_COMMAND = env.text("ENGINE_RESTART_COMMAND", "")
 MODEL_PATH = env.path("MODEL_PATH", ATTUNE_HOME / "models" / "smollm2-135m-instruct" / "bfloat16")
 BASE_MODEL_NAME = env.text("BASE_MODEL_NAME", "smollm2-135m-instruct")
 CONTEXT_LENGTH = env.integer("CONTEXT_LENGTH", 2048)  # tokens, prompt and reply together
@@ -210,8 +215,21 @@ PROBE_TOLERANCE = env.number("PROBE_TOLERANCE", 0.15)
 MAX_BODY_BYTES = env.integer("MAX_BODY_BYTES", 2_000_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 GATEWAY_CONCURRENCY = env.integer("GATEWAY_CONCURRENCY", 256)  # requests at once in one process
-# each keeps one connection, so at most DATABASE_POOL; a stream needs none of them
+# connections on the event loop, which every request's calls share; a stream needs none of them
+GATEWAY_LEDGER_CONNECTIONS = env.integer("GATEWAY_LEDGER_CONNECTIONS", 2)
+# for what is rarer; each keeps one connection, and with those above they are at most DATABASE_POOL
 GATEWAY_DATABASE_THREADS = env.integer("GATEWAY_DATABASE_THREADS", 4)
+# where nothing is set for a key or a tenant; per minute, 0 is no limit
+KEY_LIMITS = {
+    "requests": env.integer("KEY_REQUESTS_PER_MINUTE", 6_000),
+    "tokens": env.integer("KEY_TOKENS_PER_MINUTE", 2_000_000),
+    "concurrent": env.integer("KEY_CONCURRENT", 128),
+}
+TENANT_LIMITS = {
+    "requests": env.integer("TENANT_REQUESTS_PER_MINUTE", 12_000),
+    "tokens": env.integer("TENANT_TOKENS_PER_MINUTE", 4_000_000),
+    "concurrent": env.integer("TENANT_CONCURRENT", 256),
+}
 SESSION_IDLE_S = env.number("SESSION_IDLE_S", 900.0)  # after this a session counts as over and is judged
 
 # --- judging

@@ -1,20 +1,23 @@
 """Policies, version rows, the pointer, and going back."""
 
 import json
+import threading
 import uuid
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from apps.accounts.models import Tenant
 from apps.adapters import placement, publishing, services
 from apps.adapters.models import AdapterVersion, PointerMove, Policy, VersionState
 from apps.adapters.selectors import version_of
 from apps.adapters.store import StoreError
-from apps.engines.models import DesiredAdapter, LoadedAdapter
+from apps.engines.models import DesiredAdapter, LoadedAdapter, LoadState
 from apps.engines.replies import AdapterMissing, EngineUnavailable
+from apps.engines.selectors import pick_engine
 from apps.engines.services import reconcile
 from kernel.errors import Conflict, InvalidInput, NotFound
 from kernel.models import AuditEntry
@@ -120,18 +123,66 @@ def test_an_old_version_can_be_evaluated_after_it_was_unloaded(
     assert placement.engine_for(None) in {engine.url for engine in ready}
 
 
-def test_a_live_version_that_is_missing_is_not_waited_for(
+def test_a_live_version_that_went_cold_is_loaded_for_the_request_that_names_it(
     ready: list[FakeEngine], policy: Policy, make_version: MakeVersion
 ) -> None:
     version = make_version()
     publishing.publish(version.pk)
     version.refresh_from_db()
-    LoadedAdapter.objects.all().delete()
+    LoadedAdapter.objects.update(state=LoadState.UNLOADED)
+    for engine in ready:
+        engine.adapters.clear()
+
+    url = placement.engine_for(version)
+
+    assert {engine.url: list(engine.adapters) for engine in ready}[url] == [version.served_name]
+    assert sum(len(engine.adapters) for engine in ready) == 1  # where its policy prefers to be
+    assert pick_engine(version.served_name) == url
+    assert DesiredAdapter.objects.get(served_name=version.served_name).wanted
+
+
+def test_what_an_engine_refused_is_not_tried_again_by_every_request(
+    ready: list[FakeEngine], policy: Policy, make_version: MakeVersion
+) -> None:
+    version = make_version()
+    publishing.publish(version.pk)
+    version.refresh_from_db()
+    LoadedAdapter.objects.update(state=LoadState.FAILED)
     asked = [len(engine.requests) for engine in ready]
 
     with pytest.raises(AdapterMissing):
         placement.engine_for(version)
     assert [len(engine.requests) for engine in ready] == asked
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_requests_for_a_cold_policy_load_it_once(
+    ready: list[FakeEngine], policy: Policy, make_version: MakeVersion
+) -> None:
+    version = make_version()
+    publishing.publish(version.pk)
+    version.refresh_from_db()
+    LoadedAdapter.objects.update(state=LoadState.UNLOADED)
+    for engine in ready:
+        engine.adapters.clear()
+        engine.requests.clear()
+        engine.load_s = 0.2
+    found: list[str] = []
+
+    def ask() -> None:
+        with tenant_scope(policy.tenant_id):
+            found.append(placement.engine_for(version))
+        connection.close()
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+
+    assert [len(found), len(set(found))] == [4, 1]
+    # one probe: the adapter, the base, the base again
+    assert sum(len(engine.requests) for engine in ready) == 3
 
 
 def test_another_tenants_policy_looks_as_if_it_did_not_exist(

@@ -35,8 +35,8 @@ def admit(somebody: Somebody, *messages: Said, **fields: Any) -> Admitted:
     """Admit a request that repeats nothing."""
     outcome = admit_turn(
         caller=somebody.caller,
-        policy=somebody.policy,
-        version=None,
+        policy_id=somebody.policy.id,
+        version_id=None,
         request=asked(*messages, **fields),
         engine_id=None,
     )

@@ -344,8 +344,8 @@ def test_the_pinned_version_and_the_engine_are_on_the_turn(somebody: Somebody) -
 
     outcome = admit_turn(
         caller=somebody.caller,
-        policy=somebody.policy,
-        version=version,
+        policy_id=somebody.policy.id,
+        version_id=version.id,
         request=asked(user("hi")),
         engine_id=engine,
     )

@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from apps.accounts.models import Tenant
-from apps.engines import registry, services
+from apps.engines import registry, room, services
 from apps.engines.client import EngineClient
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
 from apps.engines.replies import AdapterMissing, EngineSilent, EngineUnavailable
@@ -344,14 +344,14 @@ def test_who_wants_an_adapter_back_waits_until_it_is_unloaded(
     reconcile()
     unwanted_for("p1-v1-aa", settings.ENGINE_TIMEOUT_S + 60)
     unloading, go_on, wanted_again = threading.Event(), threading.Event(), threading.Event()
-    real = services._unload_from
+    real = room._unload_from
 
     async def slowly(url: str, name: str) -> None:
         unloading.set()
         go_on.wait(10)
         await real(url, name)
 
-    monkeypatch.setattr(services, "_unload_from", slowly)
+    monkeypatch.setattr(room, "_unload_from", slowly)
 
     def unload() -> None:
         reconcile()

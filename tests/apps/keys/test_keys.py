@@ -46,6 +46,14 @@ def test_a_key_says_who_it_speaks_for(somebody: Somebody) -> None:
     assert caller.actor == f"key:{somebody.key.public_id}"
 
 
+@pytest.mark.parametrize("name", ["", "n" * 101])
+def test_a_name_of_another_length_is_refused(somebody: Somebody, name: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        create_key(tenant=somebody.tenant, user=somebody.user, name=name, scopes=["chat"])
+
+    assert (refused.value.field, refused.value.message) == ("name", "A key's name has 1 to 100 characters.")
+
+
 def test_only_the_hash_of_the_secret_half_is_stored(somebody: Somebody) -> None:
     prefix, public_id, secret = somebody.secret.split("-", 2)
 
