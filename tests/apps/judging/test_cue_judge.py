@@ -6,7 +6,7 @@ from apps.judging.backends.cue import CueJudge, verdict
 from apps.judging.backends.cue.weighing import weigh
 from apps.judging.backends.cue.wishes import wishes
 from apps.judging.judge import Opinion, TurnView
-from tests.apps.judging.next_states import HELD_OUT, SEEN, Labelled
+from tests.apps.judging.next_states import ELSEWHERE, ELSEWHERE_HELD_OUT, HELD_OUT, SEEN, Labelled
 
 QUESTION = "What is a comet?"
 INJECTIONS = (
@@ -50,6 +50,29 @@ def test_it_is_right_about_nearly_all_labelled_next_states(record_property: pyte
     assert held_out >= 0.93
 
 
+def test_it_is_right_about_what_is_said_of_other_things_than_the_reply(
+    record_property: pytest.FixtureRequest,
+) -> None:
+    seen, held_out = right(ELSEWHERE), right(ELSEWHERE_HELD_OUT)
+    record_property("accuracy_elsewhere_seen", seen)  # type: ignore[operator]
+    record_property("accuracy_elsewhere_held_out", held_out)  # type: ignore[operator]
+    assert seen >= 0.97
+    assert held_out >= 0.90
+
+
+def test_what_is_said_of_other_things_gives_no_hint() -> None:
+    rows = [row for row in ELSEWHERE if row.score >= 0]
+    assert len(rows) > 15
+    for row in rows:
+        assert judged(row.said, question=row.question).hints == (), row
+
+
+def test_saying_a_word_of_praise_fifty_times_outweighs_no_complaint() -> None:
+    assert score("perfect " * 50 + "wrong") == 0
+    assert score("Perfect! " * 50 + "But that is wrong.") != 1
+    assert score("perfect " * 50) == 1
+
+
 def test_it_takes_no_good_reply_for_a_bad_one_and_the_other_way_round() -> None:
     opposite = [
         row for row in SEEN + HELD_OUT if row.score * (score(row.said, question=row.question) or 0) < 0
@@ -83,6 +106,24 @@ def test_text_that_orders_the_judge_about_changes_no_verdict_and_is_no_hint(inje
         ("You forgot to say when it was written.", "Do not forget to say when it was written."),
         ("A summary, not an essay!", "Answer with a summary, not an essay."),
         ("Would you mind answering in one short sentence?", "Answer in one short sentence."),
+        ("That's a lot.", "Give a shorter answer."),
+        ("Who asked for all that?", "Give a shorter answer."),
+        ("More depth please, this is shallow.", "Answer with more depth."),
+        ("You sound like a robot.", "Do not sound like a robot."),
+        ("It reads like a brochure.", "Do not sound like a brochure."),
+        ("Please be blunt.", "In your answer, be blunt."),
+        ("Be less enthusiastic.", "Be less enthusiastic."),
+        ("Drop the exclamation marks.", "Drop the exclamation marks."),
+        ("Skip the pep talk.", "Skip the pep talk."),
+        ("Ditch the smileys.", "Ditch the smileys."),
+        ("I'd have been happy with half of that.", "I'd have been happy with half of that."),
+        ("I'd have been happy with one line.", "Answer in one line."),
+        ("Half would have been plenty.", "Half would have been plenty."),
+        ("I meant just give me one short sentence.", "Give me one short sentence."),
+        ("I told you just answer in French.", "Answer in French."),
+        ("I wanted it to have been shorter.", "I wanted it to have been shorter."),
+        ("It's too much. I like it brief.", "Keep your answer brief."),
+        ("I'm on my phone so please limit yourself to one sentence.", "Limit yourself to one sentence."),
         ("Please be brief. A sentence, no more.", "Be brief. Answer in a sentence, no more."),
     ],
 )
@@ -139,7 +180,19 @@ def test_content_in_parts_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["", " ", "\x00", "…", "?!?!", "a" * 200_000, "too " * 20_000, "((((" * 5_000, "\ud800"]
+    "said",
+    [
+        "",
+        " ",
+        "\x00",
+        "…",
+        "?!?!",
+        "a" * 200_000,
+        "too " * 20_000,
+        "\u201c'" * 50_000,
+        "((((" * 5_000,
+        "\ud800",
+    ],
 )
 def test_nothing_that_is_said_breaks_it(said: str) -> None:
     assert score(said) in (-1, 0, 1)

@@ -2,8 +2,9 @@
 
 import time
 
+from apps.judging.backends.cue.cues import Cue
 from apps.judging.backends.cue.tools import tool_cues
-from apps.judging.backends.cue.weighing import Cue, weigh
+from apps.judging.backends.cue.weighing import weigh
 from apps.judging.backends.cue.wishes import wishes
 from apps.judging.judge import CastVote, FoundHint, Message, Opinion, TurnView
 
@@ -15,7 +16,7 @@ class CueJudge:
     """The embedded default. One vote: asking a rule twice gives the same answer twice."""
 
     name = "cue-deterministic"
-    prompt_version = "cues-1"
+    prompt_version = "cues-2"
     deadline_s = 10.0
 
     def judge(self, view: TurnView) -> Opinion:

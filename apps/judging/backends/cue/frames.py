@@ -57,7 +57,8 @@ SHOULD = re.compile(
 ENOUGH = re.compile(r"^(.+?)\s+suffices?\b.*$", re.IGNORECASE)
 WE = re.compile(r"^(?:(?:can|could|shall) we|let's|let us)\s+(?:please\s+|just\s+)*(.+)$", re.IGNORECASE)
 HAPPIER = re.compile(
-    r"^i(?:'d| would| 'd)\s+(?:be|feel)\s+(?:much\s+|a lot\s+|more\s+)*\w+\s+with\s+(.+)$", re.IGNORECASE
+    r"^i(?:'d| would| 'd)(?:'ve| have)?\s+(?:be|been|feel|felt)\s+(?:much\s+|a lot\s+|more\s+)*\w+\s+with\s+(.+)$",
+    re.IGNORECASE,
 )
 IT = re.compile(r"^(?:it|them|things|that|this)\s+(\w+)$", re.IGNORECASE)
 MY_ANSWERS = re.compile(r"^my (?:answers?|replies|reply|responses?) (.+)$", re.IGNORECASE)
@@ -69,6 +70,7 @@ FORGOT = re.compile(
     r"^you(?:'ve| have)?\s+(?:completely\s+|just\s+|again\s+)*(?:forgot|missed|left out|skipped|ignored|omitted|overlooked|didn't (?:say|mention|include)|did not (?:say|mention|include))\s+(.+)$",
     re.IGNORECASE,
 )
+LIKE = re.compile(r"^(?:you|it|this|that|your \w+)\b.*?\blike (.+)$", re.IGNORECASE)
 NOT_ENOUGH = re.compile(
     r"^(?:that is |it is |there is )?(?:not (?:nearly |quite )?enough|too little|too few) (.+)$",
     re.IGNORECASE,
@@ -127,4 +129,11 @@ ARTICLES = {
     "using",
 }
 QUALIFIES = {"not", "no", "without", "just", "only", "more", "less", "fewer", "nothing"}
+# a noun phrase begins with none of these, whatever follows
+NO_NOUNS = {
+    "been", "be", "have", "of", "know", "see", "has", "had", "is", "was", "are", "were", "do", "does", "did", "i", "you", "we", "he",
+    "she", "they", "that", "this", "it", "these", "those", "not", "to", "what", "how", "why", "when", "where", "who",
+    "if", "because", "and", "or", "but", "so", "can", "could", "would", "should", "will",
+}  # fmt: skip
+ADVERBS = {"just", "only", "simply", "really", "rather", "actually", "please", "maybe", "perhaps"}
 PREPOSITIONS = {"for", "in", "with", "without", "as", "like", "by", "using", "to", "under", "at", "within"}

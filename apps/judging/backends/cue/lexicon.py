@@ -33,7 +33,7 @@ FORMS = (
         "list lists bullet bullets point points step steps table tables emoji emojis heading headings header headers"
         " formatting detail details length one-liner oneliner summary gist version tl;dr tldr text essay novel lecture"
         " preamble introduction intro disclaimer disclaimers jargon example examples fewer less half tops max maximum"
-        " single order wording phrasing shortened reply response answer answers replies responses asterisks quotes"
+        " depth nuance single order wording phrasing shortened reply response answer answers replies responses asterisks quotes"
         " slang facts numbers nutshell chase liner"
     )
 )
@@ -67,9 +67,41 @@ BLAME = _words(
     " poorly weak sloppy messy mess unreadable annoying annoyed frustrating frustrated irrelevant incomplete"
     " inappropriate rude ridiculous distracting hallucinated hallucinating broken broke crashes fails failed failing"
     " worse worst misleading outdated garbage trash crap bullshit stupid dumb idiotic lame pointless bland dry"
-    " unclear vague generic cringe cheesy patronising patronizing condescending preachy off-topic missing lacks lacking"
+    " unclear vague generic shallow superficial skimpy flimsy robotic cringe cheesy patronising patronizing condescending preachy off-topic missing lacks lacking"
     " hate hated dislike disliked refuse unacceptable wtf overcomplicated overkill tedious tiresome excessive excessively"
 )
+# others than the two who talk
+PEOPLE = _words(
+    "customer client boss manager colleague coworker teacher professor student neighbour neighbor landlord tenant friend"
+    " doctor nurse dentist lawyer guy man woman girl boy kid child person reviewer interviewer recruiter seller buyer"
+    " waiter driver supplier contractor user employee employer team company shop store bank hotel airline school"
+)
+
+# nouns by which a user points at something in the reply
+OF_A_REPLY = _words(
+    "date year name code link url source sources formula result results calculation spelling grammar math maths number"
+    " price figure figures first second third last rest end beginning ending part paragraph section title joke poem"
+    " story recipe plan translation solution suggestion advice information info attitude writing content structure"
+    " rhyme rhythm plot logic reasoning function script program command output file layout font color colour"
+)
+
+# may stand between a subject and its "works"
+BETWEEN = _words(
+    "really just now finally actually also perfectly totally certainly definitely still even has have indeed did not"
+)
+
+# of which "works" is said in praise of a reply
+WHAT_WORKS = OF_A_REPLY | _words(
+    "it that this these those which everything all they both one tests test trick fix and you answer answers reply"
+    " explanation example examples steps version is are does do no never"
+)
+
+# of the user, but said of what the reply does to them: "my eyes glazed over", "not to my taste"
+OF_THE_READER = _words(
+    "eyes eye head brain attention mind patience question questions request instructions prompt message messages point"
+    " name taste liking answer answers reply replies response responses query wish expectations time life input tests build compiler"
+)
+
 CONFUSION = _words("confused lost puzzled bewildered baffled perplexed")
 GROANS = _words("ugh meh nope nah sigh argh gah huh blah yikes")
 DOUBT = _words("hmm hm hmmm erm um surely seriously honestly actually wait look whoa already even")

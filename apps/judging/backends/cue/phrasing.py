@@ -1,20 +1,29 @@
 """Put a wish into words that can stand after a question, as close to the user's own as they can be."""
 
+import re
+
 from apps.judging.backends.cue import frames
 from apps.judging.backends.cue import lexicon as lex
 from apps.judging.backends.cue.reading import plain, words
 
+_ADVERBS = re.compile(rf"^(?:(?:{'|'.join(sorted(frames.ADVERBS))})\s+)+", re.IGNORECASE)
+
 
 def answer_with(phrase: str) -> str:
-    """Return "Answer in/with …" of a noun phrase; a phrase that begins with a preposition keeps its own."""
+    """Return "Answer in/with …" of a noun phrase, or an order as it is; "" where a phrase is neither.
+
+    A phrase that begins with a preposition keeps its own.
+    """
     phrase = strip(phrase)
     found = words(plain(phrase))
-    if not found:
-        return ""
-    if found[0] in lex.VERBS - lex.FORMS and found[0] not in frames.ARTICLES | frames.PREPOSITIONS:
-        return imperative(phrase)
+    order = without_adverbs(phrase)
+    if is_order(order):
+        return imperative(order)
     mine = frames.MY_ANSWERS.match(phrase)
     it = frames.IT.match(phrase)
+    keeps = it is not None and it.group(1).casefold() in lex.MANNERS  # "it brief"
+    if not keeps and not is_noun_phrase(phrase):
+        return ""
     before = "answer"
     if found[0] in frames.PREPOSITIONS:
         pass
@@ -29,6 +38,33 @@ def answer_with(phrase: str) -> str:
     else:
         before = f"answer {_preposition(found)}"
     return sentence_of(f"{before} {lower_first(phrase)}")
+
+
+def is_noun_phrase(phrase: str) -> bool:
+    """Whether "Answer with …" can stand before a phrase: no verb or pronoun leads it, none points elsewhere."""
+    found = words(plain(phrase))
+    while found and found[0] in frames.ADVERBS:
+        found = found[1:]
+    return (
+        bool(found)
+        and found != ["half"]
+        and found[0] not in frames.NO_NOUNS
+        and found[-1] not in {"that", "this", "it", "them", "those"}
+    )
+
+
+def without_adverbs(text: str) -> str:
+    """Return "give me one line" of "just give me one line"."""
+    return _ADVERBS.sub("", text)
+
+
+def is_order(text: str) -> bool:
+    """Whether a text begins with a verb that asks something of the assistant; "answer in French" does, "answers" do not."""
+    found = words(plain(text))
+    return bool(found) and (
+        found[0] in lex.VERBS - lex.FORMS - frames.ARTICLES - frames.PREPOSITIONS
+        or (found[0] in lex.VERBS and found[1:2] != [] and found[1] in frames.PREPOSITIONS)
+    )
 
 
 def _preposition(found: list[str]) -> str:

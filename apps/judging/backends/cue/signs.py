@@ -43,7 +43,9 @@ SO = re.compile(r"\b(?:so|such an?|very|really|awfully|pretty|quite|rather) ([a-
 MUCH = re.compile(
     r"\b(?:a (?:bit|little|lot|tad)|way|far|so|too|that is|awfully) (?:too )?much\b|\bon and on\b|\bwall of\b|"
     r"\b(?:so|too|that) many\b|\bget(?:ting)? to the point\b|\ball (?:of )?(?:that|this)\b.{0,20}\b(?:text|words|read)\b|\btl;dr\b|\btldr\b|"
-    r"\bno more\b(?! questions)|\bnothing more\b|\bway more\b|\ba lot (?:of text|to read)\b|\blonger than\b|\bfar more\b|\bcut (?:it|half|this|that)\b"
+    r"\bno more\b(?! questions)|\bnothing more\b|\bway more\b|\ba lot (?:of text|to read)\b|\blonger than\b|\bfar more\b|\bcut (?:it|half|this|that)\b|"
+    r"\b(?:that|this|it) (?:is|was) (?:\w+ )?(?:a (?:whole )?lot|loads|a ton|tons)(?: (?:to|of|for|here)\b.*)?\W*$|"
+    r"\bwho (?:\w+ )?(?:asked|needs|wants|reads|has time)\b.*\ball (?:of )?(?:that|this)\b"
 )
 LITTLE = re.compile(
     r"\bnot (?:nearly |quite )?(?:enough|\w+ enough)\b|\bleft out\b|\btoo little\b|\bmore details?\b"
@@ -77,7 +79,34 @@ SUFFICES = re.compile(
 REPROACH = re.compile(
     r"^(?:and |but |so )?(?:why (?:are|did|do|is|does|would|can) (?:you|this|that|it|your)|are you (?:even|still|always|just)|did you (?:even|not)|do you (?:even|not|always))\b|^why (?:not|are not|is not)\b"
 )
-FORBIDS = re.compile(r"^(?:do not|stop|quit|avoid|never)\b(?! mind| worry)")
+FORBIDS = re.compile(
+    r"^(?:do not|stop|quit|avoid|never)\b(?! mind| worry)|"
+    r"^you (?:should|must|need to|have to|ought to) (?:start|end|begin|finish|answer|reply|respond|say|write|use|call|keep|stop)\b"
+)
+# of how the assistant comes across; some likenesses please
+SOUNDS_LIKE = re.compile(
+    r"\byou (?:\w+ )?(?:sound|read|talk|speak|write|come across|act|behave) (?:\w+ )?(?:like|as if|as though)\b"
+    r"(?! (?:\w+ ){0,2}(?:expert|pro|professional|native|genius|friend|poet|teacher)\b)|"
+    r"\b(?:sounds?|reads?|feels?|looks?) (?:\w+ )?like (?:an? )?(?:\w+ )?(?:robot|machine|advert|advertisement|ad|brochure|"
+    r"manual|textbook|script|template|press release|sales pitch|lecture|sermon)s?\b"
+)
+WHO_ASKED = re.compile(
+    r"^(?:who|nobody) (?:\w+ )?asked\b.*\b(?:this|that|it|these|those)\b|"
+    r"^(?:who|nobody) (?:\w+ )?(?:needs|wants|reads|cares about|has (?:the )?time)\b.*\b(?:this|that|it|these|those)"
+    r"(?: much| many)?(?: (?:text|details?|words|information|stuff))?\W*$"
+)
+# "be blunt", said of the way to answer
+BE_SO = re.compile(
+    r"^(?:please )?be (?:a (?:bit|little) |much |\w+ly )?(?:more |less |so )?(?!(?:right|back|well|safe|there|here|a|an|the|my|in|at|on|quiet)\b)"
+    r"[a-z-]+(?: (?:with|to) (?:me|us))?(?:,? please)?\W*$"
+)
+# "skip the pep talk": a short order to leave out what replies are made of
+LEAVE_OUT = re.compile(
+    r"^(?:please )?(?:drop|skip|lose|cut|ditch|omit|scrap|spare me|save me|leave out|cut out|tone down|dial down|dial back|go easy on|"
+    r"lay off|enough(?: with| of)|no need for) (?:all )?(?:the|your|those|these|that) "
+    r"(?!(?:table|database|column|file|schema|index|call|line|queue|ball|rope|ticket|cake|bread|wire|power)\b)[\w-]+(?: [\w-]+)?(?: please)?\W*$"
+)
+WHERE_IS = re.compile(r"^where (?:is|are) (?:the|my) ([\w-]+)(?: [\w-]+)?\W*$")
 BE_NOT = re.compile(r"\b(?:is|are|was|were|has|have|does|do|did|should) not\b|^not an? \b")
 NEVER_FAILS = re.compile(r"\byou (?:\w+ )?(?:never|always) (?:fail|disappoint)")
 UNAWARE = re.compile(r"\bnot (?:know|mind|realise|realize|aware)\b")

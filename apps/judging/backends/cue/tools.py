@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from apps.judging.backends.cue.weighing import Cue
+from apps.judging.backends.cue.cues import Cue
 
 _ERROR_KEYS = ("error", "errors", "exception", "traceback", "stderr")
 _TROUBLE = re.compile(

@@ -7,20 +7,13 @@ its own topic is no cue.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from apps.judging.backends.cue import lexicon as lex
 from apps.judging.backends.cue import signs
+from apps.judging.backends.cue.cues import Cue
+from apps.judging.backends.cue.praise import negated, praise
 from apps.judging.backends.cue.reading import Clause, clauses, plain, sentences, stem, topic, words
-
-
-@dataclass(frozen=True, slots=True)
-class Cue:
-    """Something seen, and how much it speaks for (+) or against (-) the reply."""
-
-    name: str
-    weight: float
-
+from apps.judging.backends.cue.subjects import Subjects, without_quotes
 
 # stems of words that speak of answers, not of a topic
 _OF_ANSWERS = frozenset(
@@ -41,19 +34,25 @@ _YOU_ERR = re.compile(r"\byou (?:\w+ )?(?:" + "|".join(sorted(lex.YOU_ERR)) + r"
 
 def weigh(said: str, *, asked: str, reply: str) -> list[Cue]:
     """Return the cues in what was said after `reply`, which answered `asked`."""
+    said = without_quotes(said)
     known = topic(asked) | topic(reply)
+    subjects = Subjects(said, asked=asked)
     found: list[Cue] = []
     for sentence in sentences(said):
         praised = False
         for clause in clauses(sentence):
-            cues = _clause_cues(clause, known=known, praised=praised)
+            cues = (
+                _before_the_task(clause)
+                if subjects.elsewhere(clause)
+                else _clause_cues(clause, known=known, asked=asked, praised=praised)
+            )
             praised = praised or any(cue.weight > 0 for cue in cues)
             found.extend(_weakened(cues, clause))
     if _asks_again(said, asked):
         found.append(Cue("same question again", -2.5))
     if found and plain(said).count("?!") + plain(said).count("!?") + plain(said).count("??"):
         found.append(Cue("insistent punctuation", -0.5))
-    return found
+    return list({cue.name: cue for cue in reversed(found)}.values())[::-1]  # said often is said once
 
 
 def is_new_task(clause: Clause, known: frozenset[str]) -> bool:
@@ -65,6 +64,9 @@ def is_new_task(clause: Clause, known: frozenset[str]) -> bool:
         signs.JUST_RIGHT.search(clause.plain)
         or signs.REPROACH.search(text)
         or signs.FORBIDS.search(text)
+        or signs.BE_SO.search(text)
+        or signs.LEAVE_OUT.search(text)
+        or signs.WHO_ASKED.search(text)
         or (first in lex.REDO and signs.IT.search(text))
     ):
         return False
@@ -100,15 +102,25 @@ def speaks_of_form(clause: Clause, known: frozenset[str]) -> bool:
     return not new or (about and len(new) <= len(formal) + 1)
 
 
-def _clause_cues(clause: Clause, *, known: frozenset[str], praised: bool) -> list[Cue]:
+def _clause_cues(clause: Clause, *, known: frozenset[str], asked: str, praised: bool) -> list[Cue]:
     text = signs.GREETING.sub(" ", clause.plain)
+    if _misses(signs.LEADING.sub("", text), asked):
+        return [Cue("misses something", -1.5)]
     if is_new_task(clause, known):
         return _before_the_task(clause)
     found: list[Cue] = []
-    found += _praise(text)
+    found += praise(text)
     found += _blame(text, known=known)
     found += _wishes(clause, text, known, praised=praised or any(cue.weight > 0 for cue in found))
     return found
+
+
+def _misses(text: str, asked: str) -> bool:
+    """Whether a clause asks where that is which was asked for: "where is the number?"."""
+    match = signs.WHERE_IS.search(text)
+    return match is not None and (
+        match.group(1) in lex.FORMS | lex.OF_A_REPLY or match.group(1) in words(plain(asked))
+    )
 
 
 def _before_the_task(clause: Clause) -> list[Cue]:
@@ -122,58 +134,6 @@ def _before_the_task(clause: Clause) -> list[Cue]:
     return [Cue("assent", 0.5)] if any(word in lex.ASSENT for word in first) else []
 
 
-def _praise(text: str) -> list[Cue]:
-    found: list[Cue] = []
-    if signs.JUST_RIGHT.search(text) and not re.search(
-        r"\b(?:not|never|no|nor) (?:\w+ )?(?:make|makes|good|more like|what|exactly|got|any)\b", text
-    ):
-        found.append(Cue("just right", 2.0))
-    if signs.NO_TROUBLE.search(text):
-        found.append(Cue("no complaint", 1.5))
-    tokens = words(signs.NO_TROUBLE.sub(" ", text))
-    if any(token in lex.THANKS for token in tokens) or re.search(r"\bthank you\b", text):
-        found.append(Cue("thanks", 1.5))
-    if signs.CONDITIONAL.search(text) or signs.EXCESS.search(text):
-        return found
-    for index, token in enumerate(tokens):
-        praise = token in lex.PRAISE or token in lex.WORKS
-        praise = praise or (
-            token in lex.PRAISE_OF_IT and "what i" not in text and _has_object(tokens[index + 1 :])
-        )
-        if not praise:
-            continue
-        if _negated(tokens, index):
-            found.append(Cue(f"not {token}", -1.8))
-        elif token not in ("right", "clear", "easy", "answers", "pass", "help", "super") or _ascribed(
-            tokens, index
-        ):
-            found.append(Cue(token, 1.5))
-        if len(found) >= 3:
-            break
-    if not found and tokens and tokens[0] in lex.ASSENT:
-        found.append(Cue("assent", 0.5))
-    return found
-
-
-def _has_object(after: Sequence[str]) -> bool:
-    return not after or after[0] in {"it", "that", "this", "them", "your", "how", "the", "these", "very"}
-
-
-def _ascribed(tokens: Sequence[str], index: int) -> bool:
-    """Whether a word is said of something ("that is clear") or stands alone, and names no wish."""
-    if tokens[index] == "right" and index + 1 < len(tokens):
-        return False
-    before = tokens[max(0, index - 3) : index]
-    return not before or any(
-        word in {"is", "was", "are", "and", "very", "so", "really", "that", "it", "tests", "this"}
-        for word in before
-    )
-
-
-def _negated(tokens: Sequence[str], index: int) -> bool:
-    return any(word in lex.NEGATIONS for word in tokens[max(0, index - 4) : index])
-
-
 def _blame(text: str, *, known: frozenset[str]) -> list[Cue]:
     rest = signs.NO_TROUBLE.sub(" ", text)
     tokens = words(rest)
@@ -185,7 +145,9 @@ def _blame(text: str, *, known: frozenset[str]) -> list[Cue]:
         found.append(Cue(blame, -1.8))
     if _YOU_ERR.search(rest) and not signs.NEVER_FAILS.search(rest):
         found.append(Cue("you …", -1.8))
-    if signs.REPROACH.search(text):
+    if signs.SOUNDS_LIKE.search(text):
+        found.append(Cue("sounds like", -1.8))
+    if signs.REPROACH.search(text) or signs.WHO_ASKED.search(text):
         found.append(Cue("reproach", -1.8))
     return [*found, *_groans(tokens)]
 
@@ -199,7 +161,7 @@ def _degrees(text: str, tokens: Sequence[str]) -> list[Cue]:
     if so and so.group(1) in lex.BULK | {"long", "formal", "complicated", "technical", "many"}:
         found.append(Cue(f"so {so.group(1)}", -1.5))
     if signs.MUCH.search(text):
-        found.append(Cue("too much", -2.0))
+        found.append(Cue("so much", -2.0))
     if any(token in lex.BULK for token in tokens):
         found.append(Cue("bulk", -1.5))
     if signs.LITTLE.search(text):
@@ -232,7 +194,7 @@ def _groans(tokens: Sequence[str]) -> list[Cue]:
 
 def _first_of(kind: frozenset[str], tokens: Sequence[str]) -> str:
     """Return the first word of a kind that is not negated, or ""."""
-    return next((t for i, t in enumerate(tokens) if t in kind and not _negated(tokens, i)), "")
+    return next((t for i, t in enumerate(tokens) if t in kind and not negated(tokens, i)), "")
 
 
 def _wishes(clause: Clause, text: str, known: frozenset[str], *, praised: bool) -> list[Cue]:
@@ -256,6 +218,10 @@ def _wishes(clause: Clause, text: str, known: frozenset[str], *, praised: bool) 
         found.append(Cue("says what would do", -2.0))
     elif form and not praised and not _is_plain_question(clause):
         found.append(Cue("names a form", -1.5))
+    elif signs.BE_SO.search(signs.LEADING.sub("", text)):
+        found.append(Cue("asks for another manner", -1.8))
+    elif signs.LEAVE_OUT.search(signs.LEADING.sub("", text)):
+        found.append(Cue("asks to leave out", -1.8))
     elif signs.FORBIDS.search(signs.LEADING.sub("", text)):
         found.append(Cue("forbids", -1.8))
     elif (
@@ -272,10 +238,15 @@ def _is_plain_question(clause: Clause) -> bool:
     return bool(first) and first[0] in lex.QUESTION_WORDS and not signs.REPROACH.search(clause.plain)
 
 
+_OTHERS = re.compile(r"\b(?:else|other|others|another|besides)\b")
+
+
 def _asks_again(said: str, asked: str) -> bool:
     """Whether most of the topic of the question comes back, and little else."""
     before = topic(asked)
     for sentence in sentences(said):
+        if _OTHERS.search(plain(sentence)):
+            continue
         now = topic(sentence)
         shared = before & now
         if (len(shared) >= 2 or (len(before) == 1 and shared and _same_shape(sentence, asked))) and len(

@@ -4,6 +4,7 @@ The user's words are kept; only their frame is taken off ("I was hoping for …"
 and, where a noun phrase is left, "Answer in …" or "Answer with …" is put before it.
 """
 
+import operator
 import re
 from collections.abc import Callable, Sequence
 
@@ -19,7 +20,8 @@ from apps.judging.backends.cue.reading import (
     topic,
     words,
 )
-from apps.judging.backends.cue.signs import MUCH
+from apps.judging.backends.cue.signs import LEAVE_OUT, MUCH, SOUNDS_LIKE
+from apps.judging.backends.cue.subjects import Subjects, without_quotes
 from apps.judging.backends.cue.weighing import is_new_task, speaks_of_form
 from apps.judging.judge import MIN_HINT_CHARACTERS
 
@@ -29,10 +31,14 @@ MOST = 3  # instructions in one hint
 def wishes(said: str, *, asked: str) -> list[str]:
     """Return the hint that a complaint holds (one text of up to three instructions, the clearest first), or nothing."""
     found: list[tuple[int, str]] = []
+    subjects = Subjects(without_quotes(said), asked=asked)
     for sentence in sentences(said):
-        if len(sentence) > LONGEST_WISH:
+        parts = clauses(sentence)
+        others = [subjects.elsewhere(clause) for clause in clauses(without_quotes(sentence))]
+        about = [*map(operator.not_, others)] if len(others) == len(parts) else [not any(others)] * len(parts)
+        if len(sentence) > LONGEST_WISH or not any(about):
             continue
-        wish = _of_sentence(sentence, known=topic(asked))
+        wish = _of_sentence(sentence, parts, about, known=topic(asked))
         if wish is not None and wish[1] not in [text for _, text in found]:
             found.append(wish)
     if any(rank == 0 for rank, _ in found):
@@ -44,17 +50,23 @@ def wishes(said: str, *, asked: str) -> list[str]:
     return [hint if len(hint) >= MIN_HINT_CHARACTERS else f"In your answer, {phrasing.lower_first(hint)}"]
 
 
-def _of_sentence(sentence: str, *, known: frozenset[str]) -> tuple[int, str] | None:
-    """Return (rank, instruction) of a sentence: 0 says what is wanted, 1 what is not, 2 follows from a degree, 3 corrects."""
-    parts = clauses(sentence)
+def _of_sentence(
+    sentence: str, parts: Sequence[Clause], about: Sequence[bool], *, known: frozenset[str]
+) -> tuple[int, str] | None:
+    """Return (rank, instruction) of a sentence, from its clauses that are about the reply.
+
+    Rank 0 says what is wanted, 1 what is not, 2 follows from a degree, 3 corrects.
+    """
     for start, clause in enumerate(parts):
         rest = phrasing.strip(sentence[sentence.find(clause.text) :]) if start else phrasing.strip(sentence)
-        if not rest or is_new_task(clause, known):
+        if not rest or not about[start] or is_new_task(clause, known):
             continue
         made = _frame(rest, known) or _fragment(_phrase(parts[start:]), known)
         if made is not None and _says_something(made[1]):
             return made
-    for take in (_degree, _omission):
+    if not all(about):
+        return None
+    for take in (_degree, _omission, _likeness):
         made = take(phrasing.strip(sentence), known)
         if made is not None:
             return made
@@ -83,12 +95,19 @@ def _says_something(instruction: str) -> bool:
 
 def _frame(text: str, known: frozenset[str]) -> tuple[int, str] | None:
     """Take the frame of a wish or a request off; None where there is none."""
+    unfit = False
     for pattern, make in _FRAMES:
         match = pattern.match(text)
         if match is not None:
             made = make(match, known)
-            if made is not None:
+            if made:
                 return 0, made
+            unfit = unfit or (made == "" and _is_form(text, known))
+    if unfit:  # no instruction can be built of it: the sentence says it best
+        return 0, phrasing.sentence_of(text)
+    text = phrasing.without_adverbs(text)
+    if LEAVE_OUT.search(plain(text)):
+        return 0, phrasing.imperative(text)
     first = words(plain(text))[:2]
     if first and first[0] in lex.VERBS and not phrasing.is_question(text):
         return (
@@ -132,6 +151,11 @@ def _degree(text: str, _known: frozenset[str]) -> tuple[int, str] | None:
 def _omission(text: str, _known: frozenset[str]) -> tuple[int, str] | None:
     match = frames.FORGOT.match(text)
     return (1, phrasing.sentence_of(f"do not forget {match.group(1)}")) if match else None
+
+
+def _likeness(text: str, _known: frozenset[str]) -> tuple[int, str] | None:
+    match = frames.LIKE.match(text) if SOUNDS_LIKE.search(plain(text)) else None
+    return (1, phrasing.sentence_of(f"do not sound like {match.group(1)}")) if match else None
 
 
 def _correction(sentence: str, known: frozenset[str]) -> tuple[int, str] | None:
