@@ -17,7 +17,8 @@ FIRST_DELAY_S = 0.2
 LONGEST_DELAY_S = 10.0
 STEADY_S = 30.0  # up for this long, and the next restart is immediate again
 CHECK_EVERY_S = 5.0
-UNHEALTHY_S = 60.0  # alive but without an answer for this long: restarted
+UNHEALTHY_S = 60.0  # alive but without an answer for this long, and asked often enough: restarted
+UNANSWERED = 8  # checks in a row: a machine that stood still for a minute says nothing of the process
 
 
 def always() -> bool:
@@ -76,6 +77,7 @@ class Unit:
         self._healthy_at = 0.0
         self._check_at = 0.0
         self._again_at = 0.0
+        self._unanswered = 0  # checks in a row
 
     @property
     def name(self) -> str:
@@ -131,11 +133,13 @@ class Unit:
             if not self.service.once and self.service.ready():
                 self.state = State.READY
                 self.ever_ready = True
-                self._healthy_at, self._check_at = now, now + CHECK_EVERY_S
+                self._healthy_at, self._check_at, self._unanswered = now, now + CHECK_EVERY_S, 0
                 return True
         elif self.state is State.READY and now >= self._check_at:
             if self.service.ready():
-                self._healthy_at = time.monotonic()
+                self._healthy_at, self._unanswered = time.monotonic(), 0
+            else:
+                self._unanswered += 1
             self._check_at = time.monotonic() + CHECK_EVERY_S
         return False
 
@@ -143,8 +147,10 @@ class Unit:
         """Return whether the process is alive and has not answered for too long."""
         if self.process is None or (self.service.once and self.state is State.STARTING):
             return False
-        limit = self.service.start_within_s if self.state is State.STARTING else UNHEALTHY_S
-        return time.monotonic() - self._healthy_at > limit
+        silent_s = time.monotonic() - self._healthy_at
+        if self.state is State.STARTING:
+            return silent_s > self.service.start_within_s
+        return silent_s > UNHEALTHY_S and self._unanswered >= UNANSWERED
 
     def seconds(self) -> float:
         """Return the seconds since the last start."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import httpx
 import openai
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionMessageParam
@@ -76,7 +77,8 @@ class Chat:
         started = time.time()
         try:
             reply = await self._stream(messages, model, max_tokens, temperature, session)
-        except (openai.OpenAIError, ValueError) as error:
+        except (openai.OpenAIError, httpx.HTTPError, ValueError) as error:
+            # a connection that breaks within a stream is httpx's error: the client wraps only what comes before
             failure = Failure(purpose, f"{type(error).__name__}: {error}"[:300], started)
             self._log.failures.append(failure)
             raise RequestFailed(failure.error) from error

@@ -17,6 +17,7 @@ from apps.evaluation.demo.board import Board
 from apps.evaluation.demo.chat import Chat, RequestLog
 from apps.evaluation.demo.choice import Aims
 from apps.evaluation.demo.ledger import count_talk, has_ready_engine, read_facts, read_versions
+from apps.evaluation.demo.patience import patiently
 from apps.evaluation.demo.report import build_report
 from apps.evaluation.demo.screen import Screen
 from apps.evaluation.demo.script import load_script
@@ -43,14 +44,14 @@ def run_course(*, stack: Stack, minutes: float, seed: int, resume: bool, console
             course, talker = asyncio.run(
                 _teach(stack, ready, board=board, log=log, seed=seed, seen=lambda: screen.show(board, log))
             )
-        board.facts = board.read()
+        board.facts = patiently(board.read)
         return build_report(
             board=board,
             course=course,
             talker=talker,
             log=log,
-            versions=read_versions(ready.subject),
-            talk=count_talk(ready.subject),
+            versions=patiently(partial(read_versions, ready.subject)),
+            talk=patiently(partial(count_talk, ready.subject)),
             about={
                 "tenant": stack.tenant,
                 "policy": ready.policy,
@@ -81,10 +82,11 @@ async def _teach(
     examiner = Chat(base_url=stack.api_base, api_key=ready.examiner_key, log=log)
 
     async def go_back(version: int) -> None:
-        await sync_to_async(subjects.go_back)(tenant=stack.tenant, policy=ready.policy, version=version)
+        back = partial(subjects.go_back, tenant=stack.tenant, policy=ready.policy, version=version)
+        await sync_to_async(patiently)(back)
 
     async def pause_training() -> None:
-        await sync_to_async(subjects.pause_training)(ready.subject)
+        await sync_to_async(patiently)(partial(subjects.pause_training, ready.subject))
 
     try:
         return await teach(

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from django.core.management import call_command
 from django.db import transaction
@@ -15,6 +16,7 @@ from apps.accounts.models import Tenant, User
 from apps.adapters.models import Policy
 from apps.adapters.services import create_policy
 from apps.evaluation.demo.ledger import Subject
+from apps.evaluation.demo.patience import patiently
 from apps.keys.header import parse_authorization
 from apps.keys.models import ApiKey, KeyScope
 from apps.keys.services import create_key, revoke_key
@@ -65,7 +67,7 @@ def prepared(*, tenant_slug: str, api_key: str, resume: bool) -> Iterator[Prepar
         )
     finally:
         for key, _ in keys:
-            revoke_key(tenant_id=tenant.pk, key_id=key.pk, actor=ACTOR)
+            patiently(partial(revoke_key, tenant_id=tenant.pk, key_id=key.pk, actor=ACTOR))
 
 
 def go_back(*, tenant: str, policy: str, version: int) -> None:
