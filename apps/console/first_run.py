@@ -1,6 +1,9 @@
 """Make what a new installation needs before anybody can log in or send a request."""
 
+import json
+import os
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -66,6 +69,27 @@ def first_run(
         operator_password=password,
         tenant=tenant.slug,
     )
+
+
+def keep(made: FirstRun, file: Path) -> None:
+    """Put new secrets into the file that an earlier run's stand in, where it speaks of the same tenant and operator.
+
+    The file is replaced whole, readable by its owner only.
+    """
+    try:
+        kept: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return
+    if (kept.get("tenant"), kept.get("operator_email")) != (made.tenant, made.operator_email):
+        return
+    secrets = {"api_key": made.api_key, "operator_password": made.operator_password}
+    updated = kept | {name: value for name, value in secrets.items() if value}
+    if updated == kept:
+        return
+    aside = file.with_name(f".{file.name}.{os.getpid()}")
+    with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
+        out.write(json.dumps(updated, indent=2) + "\n")
+    aside.replace(file)
 
 
 def _operator(email: str, another_password: bool) -> tuple[User, str | None]:  # noqa: FBT001

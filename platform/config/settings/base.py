@@ -18,6 +18,8 @@ CSRF_TRUSTED_ORIGINS = env.listed("CSRF_TRUSTED_ORIGINS")
 WEB_URL = env.text("WEB_URL", "http://127.0.0.1:8000")
 API_BASE = env.text("API_BASE", "http://127.0.0.1:8001/v1")
 
+FIRST_RUN_FILE: Path | None = None  # a deployment keeps no secrets in a file
+
 # The gateway and the web are two processes of the same code: `asgi_gateway` and `asgi_web` say which.
 PROCESS = env.text("ATTUNE_PROCESS", "web")
 

@@ -8,3 +8,6 @@ from config import env
 env.adopt(env.path("ATTUNE_HOME", Path(__file__).resolve().parents[3] / "var") / "environment.json")
 
 from config.settings.base import *  # noqa: E402, F403
+
+# where `make up` keeps what a person needs to begin; `first_run` keeps it true
+FIRST_RUN_FILE = ATTUNE_HOME / "first-run.json"  # noqa: F405

@@ -2,6 +2,7 @@
 
 import json
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -80,6 +81,20 @@ def test_another_key_and_password_on_request() -> None:
     assert counts() == [1, 1, 1, 1, 2]
     for made in (first, key):
         authenticate(f"Bearer {made['api_key']}")
+
+
+def test_the_file_that_make_up_shows_is_kept_true(settings: Settings, tmp_path: Path) -> None:
+    file = tmp_path / "first-run.json"
+    kept = {**first_run(), "web_url": "http://elsewhere"}
+    file.write_text(json.dumps(kept))
+    settings.FIRST_RUN_FILE = file
+
+    made = first_run("--new-password")
+    first_run("--new-key", "--tenant", "another")  # of which the file does not speak
+
+    assert json.loads(file.read_text()) == {**kept, "operator_password": made["operator_password"]}
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["first-run.json"]
 
 
 def test_asking_for_both_at_the_first_one_makes_one_of_each() -> None:

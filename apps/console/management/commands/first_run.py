@@ -4,10 +4,11 @@ import argparse
 import json
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from apps.console.first_run import first_run
+from apps.console.first_run import first_run, keep
 from kernel.errors import AttuneError
 
 
@@ -40,6 +41,8 @@ class Command(BaseCommand):
             raise CommandError(error.message) from error
         except DatabaseError as error:
             raise CommandError(f"the database is not ready (has `migrate` run?): {error}") from error
+        if settings.FIRST_RUN_FILE is not None:
+            keep(made, settings.FIRST_RUN_FILE)
         if made.api_key is None:
             self.stderr.write("A key exists already and cannot be shown again: --new-key makes another.")
         if made.operator_password is None:
