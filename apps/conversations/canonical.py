@@ -4,6 +4,7 @@ Two requests that mean the same conversation have the same canonical messages, w
 client uses (`developer`, a list of text parts, `content` null or absent beside tool calls).
 """
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -77,4 +78,22 @@ def _compared(message: Message) -> Message:
     content = message.get("content") or ""
     if message["role"] == "assistant":
         content = content.strip()  # many clients trim a reply before they keep it
-    return {**message, "content": content}
+    if "tool_calls" not in message:
+        return {**message, "content": content}
+    return {
+        **message,
+        "content": content,
+        "tool_calls": [_compared_call(one) for one in message["tool_calls"]],
+    }
+
+
+def _compared_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    # clients that read a call's arguments write them anew, with other spaces or another order
+    function = call["function"]
+    with contextlib.suppress(orjson.JSONDecodeError):
+        arguments = orjson.loads(function["arguments"])
+        function = {
+            **function,
+            "arguments": orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS).decode(),
+        }
+    return {**call, "function": function}

@@ -53,3 +53,18 @@ def test_the_chain_tells_conversations_apart() -> None:
 def test_a_trimmed_reply_counts_as_the_same() -> None:
     assert same_message({"role": "assistant", "content": " b\n"}, {"role": "assistant", "content": "b"})
     assert not same_message({"role": "user", "content": " b"}, {"role": "user", "content": "b"})
+
+
+def test_arguments_that_a_client_wrote_anew_are_the_same_call() -> None:
+    def called(arguments: str) -> dict[str, object]:
+        function = {"name": "f", "arguments": arguments}
+        return canonical_message(
+            {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": function}]}
+        )
+
+    ours = called('{"a":1,"b":[2]}')
+    assert same_message(ours, called('{"b": [2], "a": 1}'))
+    assert chain([ours]) == chain([called('{"a": 1, "b": [2]}')])
+    assert not same_message(ours, called('{"a":1,"b":[3]}'))
+    assert not same_message(called("no json"), called("no  json"))
+    assert ours["tool_calls"][0]["function"]["arguments"] == '{"a":1,"b":[2]}'  # stored as it came
