@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -234,7 +235,7 @@ def _replay(api: Api, admission: Admission, repeated: Repeated, turn: Turn) -> H
     ask, reply = admission.ask, turn.reply or {}
     shape = api.shape(
         turn_id=turn.id,
-        created=int(turn.created_at.timestamp()),
+        created=_created(turn.id),
         ask=ask,
         fingerprint=target.served_name,
     )
@@ -257,10 +258,15 @@ def _replay(api: Api, admission: Admission, repeated: Repeated, turn: Turn) -> H
 def _shape(api: Api, admission: Admission) -> ReplyShape:
     return api.shape(
         turn_id=admission.outcome.turn_id,
-        created=int(time.time()),
+        created=_created(admission.outcome.turn_id),
         ask=admission.ask,
         fingerprint=admission.target.served_name,
     )
+
+
+def _created(turn_id: uuid.UUID) -> int:
+    # the identifier holds its time: a repetition says the same as the first reply, whatever second that fell into
+    return int.from_bytes(turn_id.bytes[:6]) // 1000
 
 
 def _logprobs(
