@@ -13,7 +13,7 @@ from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy
 from apps.conversations.models import Feedback, Session, Turn, TurnState
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
 from apps.judging.models import Hint, Judgement, JudgementState, Vote
-from apps.keys.models import ApiKey, KeyScope
+from apps.keys.models import ApiKey, KeyScope, Limit
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainingRun
 from kernel import audit
 from kernel.models import OutboxMessage
@@ -54,6 +54,7 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
             secret_sha256=hashlib.sha256(b"secret").digest(),
             scopes=[KeyScope.CHAT.value],
         )
+        Limit.objects.create(tenant=tenant, key=key, requests_per_minute=60)
         policy = Policy.objects.create(tenant=tenant, name="default", base_model="tiny")
         older = _version(policy, 1, None, uuid.uuid4())
         run_id = uuid.uuid4()
