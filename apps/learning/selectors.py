@@ -1,7 +1,6 @@
 """Read how a policy's learning stands: always from the rows, so a restart changes no number."""
 
 import uuid
-from typing import Any
 
 from django.db.models import Count
 
@@ -30,13 +29,3 @@ def left_out(policy_id: uuid.UUID) -> dict[str, int]:
 def open_run(policy_id: uuid.UUID) -> TrainingRun | None:
     """Return the policy's queued or running run."""
     return TrainingRun.objects.filter(policy_id=policy_id, state__in=OPEN_RUN_STATES).first()
-
-
-def learning_state(policy_id: uuid.UUID) -> dict[str, Any]:
-    """Return counts, reasons and the open run in one plain mapping, for pages and commands."""
-    run = open_run(policy_id)
-    return {
-        "samples": sample_counts(policy_id),
-        "left_out": left_out(policy_id),
-        "run": None if run is None else {"id": str(run.id), "state": run.state, "progress": run.progress},
-    }
