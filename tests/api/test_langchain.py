@@ -2,13 +2,12 @@
 
 from typing import Any
 
+import langchain_openai
 import pytest
 
 from tests.api.gateway_process import GatewayProcess
 from tests.fake_engine import FakeEngine
 from tests.tenants import Somebody
-
-langchain_openai = pytest.importorskip("langchain_openai")
 
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
 ADD = {

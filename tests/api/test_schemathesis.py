@@ -10,8 +10,6 @@ from tests.api.gateway_process import ROOT, GatewayProcess
 from tests.fake_engine import FakeEngine
 from tests.tenants import Somebody
 
-pytest.importorskip("schemathesis")
-
 SCHEMA = Path(__file__).with_name("openapi.json")
 # what a client sees where a body is refused is checked by name in test_errors.py
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
