@@ -111,6 +111,7 @@ def step_result(report: StepReport, *, rank: int, alpha: int) -> StepResult:
         },
         sample_outcomes={outcome.sample_id: outcome.to_json() for outcome in report.samples},
         baseline=report.baseline.to_json(),
+        trainer_s=report.seconds.get("total"),
         files=None
         if artefact is None
         else Files(dir=artefact.dir, sha256=artefact.hash, rank=rank, alpha=alpha),

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
 from apps.adapters.store import StoreError
-from apps.learning import commits, runs
+from apps.learning import commits, fairness, runs
 from apps.learning.commits import StepResult
 from apps.learning.runs import Claim, LeaseLost
 from kernel.tenancy import tenant_scope
@@ -25,22 +25,41 @@ from workers.trainer_process import RequestRefused, StepStopped, TrainerDied, Tr
 logger = logging.getLogger(__name__)
 
 COMMIT_WAIT_S = 120.0  # how long a finished step waits for a database that is away
+LOOK_AHEAD = 16  # runs that are tried in their turn before a message is taken to have come for nothing
 PROGRESS_S = 1.0  # between two writes of progress
 _LEASE_LOST = "the lease is lost"
 
 
 @task("workers.training.train")
 def train(*, tenant_id: str, run_id: str) -> None:
-    """Work on a run if it is to be had; otherwise somebody else does, or it has ended."""
-    with tenant_scope(tenant_id):
-        train_run(run_id=uuid.UUID(run_id), trainer=trainer_process())
+    """Work on the run whose turn it is. The message only says that one waits, not which."""
+    del tenant_id, run_id
+    train_next(trainer=trainer_process())
 
 
-def train_run(*, run_id: uuid.UUID, trainer: TrainerProcess) -> None:
-    """Claim a run, make its step with `trainer` and commit what came of it. Must run in the tenant's scope."""
+def train_next(*, trainer: TrainerProcess) -> bool:
+    """Work on the first run in the tenants' turns that is to be had; False where none is."""
+    for waiting in fairness.next_runs(limit=LOOK_AHEAD):
+        with tenant_scope(waiting.tenant_id):
+            if train_run(run_id=waiting.run_id, trainer=trainer):
+                return True
+    return False
+
+
+def train_run(*, run_id: uuid.UUID, trainer: TrainerProcess) -> bool:
+    """Claim a run, make its step with `trainer` and commit what came of it. Must run in the tenant's scope.
+
+    False where the run was not to be had: somebody else works on it, or it has ended.
+    """
     claim = runs.claim_run(run_id=run_id)
     if claim is None:
-        return
+        return False
+    _work(claim, trainer)
+    return True
+
+
+def _work(claim: Claim, trainer: TrainerProcess) -> None:
+    run_id = claim.run.id
     try:
         result = _step(claim, trainer)
     except StepStopped as stopped:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from apps.adapters import services as adapters
 from apps.adapters.models import AdapterVersion, Policy
-from apps.learning import schedule
+from apps.learning import fairness, schedule
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainingRun
 from apps.learning.runs import LeaseLost, close, config_of, refuse_samples, release, requeue
 from kernel import outbox
@@ -40,6 +40,8 @@ class StepResult:
     sample_outcomes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     baseline: Mapping[str, Any] = field(default_factory=dict)
     files: Files | None = None
+    trainer_s: float | None = None
+    """Seconds that the step took the trainer; None where it did not say."""
 
 
 def commit_run(*, run_id: uuid.UUID, fence: int, result: StepResult) -> TrainingRun:
@@ -56,6 +58,7 @@ def commit_run(*, run_id: uuid.UUID, fence: int, result: StepResult) -> Training
             raise LeaseLost(f"the run is {run.state} under fence {run.fence}, not under {fence}")
         policy = Policy.objects.select_for_update(no_key=True).get(id=run.policy_id)
         run.metrics = dict(result.metrics)
+        fairness.charge(run, result.trainer_s)
         if result.outcome == "made" and result.files is not None:
             _made(run, policy, result, result.files)
         elif result.outcome in ("no_op", "skipped"):

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.models import Turn
@@ -37,7 +38,11 @@ class TrainingRun(TenantModel):
         default=0, help_text="Grows with every claim; an old holder cannot commit."
     )
     lease_until = models.DateTimeField(null=True)
+    available_at = models.DateTimeField(default=timezone.now, help_text="No trainer takes it before then.")
     attempts = models.PositiveSmallIntegerField(default=0)
+    trainer_s = models.FloatField(
+        default=0.0, help_text="Seconds that trainers spent on it, every attempt; charged to its tenant."
+    )
     progress = models.JSONField(default=dict)
     metrics = models.JSONField(default=dict)
     reason = models.CharField(max_length=500, blank=True)
@@ -50,6 +55,7 @@ class TrainingRun(TenantModel):
                 fields=["policy"], condition=Q(state__in=OPEN_RUN_STATES), name="one_open_run_per_policy"
             ),
             models.CheckConstraint(condition=Q(state__in=RunState.values), name="run_state_known"),
+            models.CheckConstraint(condition=Q(trainer_s__gte=0.0), name="run_costs_no_less_than_nothing"),
             models.CheckConstraint(
                 condition=~Q(state=RunState.SUCCEEDED) | Q(version__isnull=False),
                 name="run_succeeded_has_version",
@@ -126,3 +132,25 @@ class RewardBaseline(TenantModel):
 
     def __str__(self) -> str:
         return str(self.state)
+
+
+class TrainerAccount(TenantModel):
+    """What a tenant used of the trainers, and whether it is its turn (`rules.round_robin`)."""
+
+    deficit_s = models.FloatField(help_text="Seconds it may still use in this round; below 0 it owes.")
+    used_s = models.FloatField(default=0.0, help_text="Trainer seconds charged so far: the sum of its runs'.")
+    typical_s = models.FloatField(
+        default=0.0, help_text="What a run costs as a rule: a moving mean, seconds."
+    )
+    served_at = models.DateTimeField(null=True, help_text="When a run of it was last begun.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant"], name="trainer_account_once_per_tenant"),
+            models.CheckConstraint(
+                condition=Q(used_s__gte=0.0, typical_s__gte=0.0), name="trainer_account_is_not_negative"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tenant_id}: {self.deficit_s:.1f} s left, {self.used_s:.1f} s used"

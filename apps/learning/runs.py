@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, Policy
-from apps.learning import schedule
+from apps.learning import fairness, schedule
 from apps.learning.config import TrainingConfig, resolve
 from apps.learning.models import OPEN_RUN_STATES, RewardBaseline, RunState, Sample, SampleState, TrainingRun
 from kernel import audit
@@ -71,6 +71,8 @@ def cancel_run(*, run_id: uuid.UUID, actor: str) -> TrainingRun:
             raise NotFound("there is no such run")
         if run.state not in OPEN_RUN_STATES:
             raise Conflict(f"the run is {run.state}")
+        if run.state == RunState.RUNNING:
+            fairness.charge(run)
         close(run, RunState.CANCELLED, f"cancelled by {actor}")
         release(run)
         audit.record(actor=actor, action="run.cancel", target=f"run:{run.id}", tenant_id=run.tenant_id)
@@ -88,6 +90,8 @@ def claim_run(*, run_id: uuid.UUID) -> Claim | None:
         now = timezone.now()
         if run is None or not _claimable(run, now):
             return None
+        if run.state == RunState.RUNNING:
+            fairness.charge(run)  # the holder that went silent
         policy = (
             Policy.objects.select_for_update(of=("self",), no_key=True)
             .select_related("tenant", "live")
@@ -106,6 +110,7 @@ def claim_run(*, run_id: uuid.UUID) -> Claim | None:
         run.started_at = now
         run.lease_until = now + dt.timedelta(seconds=settings.LEASE_S)
         run.save()
+        fairness.begin(run)
         for sample in samples:
             sample.state = SampleState.CLAIMED
             sample.run = run
@@ -151,6 +156,7 @@ def put_down(*, run_id: uuid.UUID, fence: int) -> None:
         if run is None or run.state != RunState.RUNNING or run.fence != fence:
             return
         run.attempts = max(0, run.attempts - 1)
+        fairness.charge(run)
         release(run)
         requeue(run, "")
 
@@ -185,8 +191,9 @@ def close(run: TrainingRun, state: RunState, reason: str) -> None:
 
 
 def requeue(run: TrainingRun, reason: str, *, delay_s: float = 0.0) -> None:
-    """Queue a run (locked by the caller) again and announce it."""
+    """Queue a run (locked by the caller) again, not to be taken before `delay_s` seconds, and announce it."""
     run.state = RunState.QUEUED
+    run.available_at = timezone.now() + dt.timedelta(seconds=delay_s)
     run.reason = reason[:500]
     run.lease_until = None
     run.save()
@@ -256,6 +263,7 @@ def _claimable(run: TrainingRun, now: dt.datetime) -> bool:
 
 def _lost(run: TrainingRun, reason: str, *, delay_s: float = 0.0) -> None:
     config = config_of(run)
+    fairness.charge(run)
     if run.attempts >= config.attempts:
         give_up(run, config, reason)
         return

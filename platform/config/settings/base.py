@@ -256,6 +256,10 @@ TRAINING_BATCH = env.integer("TRAINING_BATCH", 8)  # samples a step
 TRAINING_FLUSH_S = env.number("TRAINING_FLUSH_S", 1800.0)  # a smaller batch is taken after this long
 TRAINING_MAX_STALENESS = env.integer("TRAINING_MAX_STALENESS", 4)  # steps along the lineage
 LEASE_S = env.number("LEASE_S", 60.0)
+FAIR_QUANTUM_S = env.number(
+    "FAIR_QUANTUM_S", 30.0
+)  # trainer seconds a tenant may use before the next one's turn
+FAIR_DEBT_S = env.number("FAIR_DEBT_S", 3600.0)  # the most that one step can cost its tenant's later turns
 
 REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",

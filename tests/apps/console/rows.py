@@ -14,7 +14,7 @@ from apps.conversations.models import Feedback, Session, Turn, TurnState
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
 from apps.judging.models import Hint, Judgement, JudgementState, Vote
 from apps.keys.models import ApiKey, KeyScope, Limit
-from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainingRun
+from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainerAccount, TrainingRun
 from kernel import audit
 from kernel.models import OutboxMessage
 from kernel.tenancy import system_scope
@@ -99,6 +99,7 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
             started_at=timezone.now() - dt.timedelta(seconds=25),
             finished_at=timezone.now(),
         )
+        TrainerAccount.objects.create(tenant=tenant, deficit_s=30.0)
         RewardBaseline.objects.create(tenant=tenant, policy=policy, state={"mean": 0.1})
         session = Session.objects.create(
             tenant=tenant,

@@ -9,14 +9,14 @@ import psutil
 import pytest
 from pytest_django import Settings
 
-from apps.adapters.models import AdapterVersion
+from apps.adapters.models import AdapterVersion, VersionState
 from apps.learning import runs
 from apps.learning.models import Sample, TrainingRun
-from kernel.tenancy import tenant_scope
+from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.learning.ledger import add_samples, queue_run, runs_of, states_of, unsent
 from tests.apps.workers.trainers import Fake
-from tests.tenants import Somebody
-from workers.training import train_run
+from tests.tenants import Somebody, add_somebody
+from workers.training import train_next, train_run
 
 
 @pytest.fixture
@@ -180,3 +180,25 @@ def test_the_child_does_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> N
     while child.is_running() and child.status() != psutil.STATUS_ZOMBIE and time.monotonic() < until:
         time.sleep(0.05)
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_message_only_wakes_and_the_run_whose_turn_it_is_is_taken(
+    somebody: Somebody, fake: Fake, settings: Settings
+) -> None:
+    settings.FAIR_QUANTUM_S = 10.0
+    other = add_somebody("other")
+    for _ in range(2):
+        add_samples(somebody, 8)
+    add_samples(other, 8)
+    train(somebody, queue_run(somebody), fake)
+    named, waits = queue_run(somebody), queue_run(other)
+    with system_scope("tests"):
+        AdapterVersion.objects.update(state=VersionState.REFUSED)
+    assert train_next(trainer=fake.process)
+    with system_scope("tests"):
+        states = dict(TrainingRun.objects.values_list("id", "state"))
+    assert (states[named.id], states[waits.id]) == ("queued", "succeeded")
+    assert train_next(trainer=fake.process)
+    assert not train_next(trainer=fake.process)
+    assert states_of(somebody) == {"consumed": 16}
+    assert states_of(other) == {"consumed": 8}
