@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError, close_old_connections
 
-from apps.evaluation.demo.choice import Score
+from apps.evaluation.choice import Score
 from apps.evaluation.demo.ledger import Facts
-from apps.evaluation.demo.measure import Measurement
+from apps.evaluation.measure import Measurement
 
 REFRESH_S = 1.0
 

@@ -12,19 +12,19 @@ from django.conf import settings
 from django.utils import timezone
 from rich.console import Console
 
+from apps.evaluation.chat import Chat, RequestLog
+from apps.evaluation.choice import Aims
 from apps.evaluation.demo import subject as subjects
 from apps.evaluation.demo.board import Board
-from apps.evaluation.demo.chat import Chat, RequestLog
-from apps.evaluation.demo.choice import Aims
 from apps.evaluation.demo.ledger import count_talk, has_ready_engine, read_facts, read_versions
-from apps.evaluation.demo.patience import patiently
 from apps.evaluation.demo.report import build_report
 from apps.evaluation.demo.screen import Screen
-from apps.evaluation.demo.script import load_script
-from apps.evaluation.demo.stack import Stack
 from apps.evaluation.demo.subject import Prepared, prepared
 from apps.evaluation.demo.talk import Talker
 from apps.evaluation.demo.teach import Course, Doors, teach
+from apps.evaluation.patience import patiently
+from apps.evaluation.stack import Stack
+from apps.evaluation.users import load_user
 from kernel.errors import Unavailable
 
 ENGINE_WITHIN_S = 300.0
@@ -92,7 +92,7 @@ async def _teach(
         return await teach(
             board=board,
             policy=ready.policy,
-            script=load_script(),
+            person=load_user("one-short-sentence"),
             seed=seed,
             batch=settings.TRAINING_BATCH,
             user=user,

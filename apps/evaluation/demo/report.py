@@ -5,13 +5,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from apps.evaluation.chat import RequestLog
 from apps.evaluation.demo.board import Board
-from apps.evaluation.demo.chat import RequestLog
 from apps.evaluation.demo.ledger import VersionFacts
-from apps.evaluation.demo.measure import Measurement
-from apps.evaluation.demo.talk import Answer, Talker
+from apps.evaluation.demo.talk import Talker
 from apps.evaluation.demo.teach import Course
 from apps.evaluation.demo.trickle import first_token_times
+from apps.evaluation.measure import Measurement
+from apps.evaluation.talk import Answer
 
 BAR_BEFORE, BAR_AFTER, BAR_SWAPS = 9, 30, 5
 

@@ -10,8 +10,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from apps.evaluation.chat import RequestLog
 from apps.evaluation.demo.board import Board
-from apps.evaluation.demo.chat import RequestLog
 
 _SHOWN_NOTES = 12
 _LINE_EVERY_S = 15.0

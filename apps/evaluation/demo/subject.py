@@ -16,7 +16,7 @@ from apps.accounts.models import Tenant, User
 from apps.adapters.models import Policy
 from apps.adapters.services import create_policy
 from apps.evaluation.demo.ledger import Subject
-from apps.evaluation.demo.patience import patiently
+from apps.evaluation.patience import patiently
 from apps.keys.header import parse_authorization
 from apps.keys.models import ApiKey, KeyScope
 from apps.keys.services import create_key, revoke_key

@@ -1,4 +1,4 @@
-"""The scripted user talks: asks, reads the first reply, complains or thanks, leaves."""
+"""The scripted user talks: many short sessions, a few at a time, about one batch ahead of the trainer."""
 
 import asyncio
 import contextlib
@@ -8,42 +8,23 @@ from dataclasses import dataclass
 
 from openai.types.chat import ChatCompletionMessageParam
 
-from apps.evaluation.demo.chat import Chat, Reply, RequestFailed
-from apps.evaluation.demo.rule import Verdict, one_short_sentence
-from apps.evaluation.demo.script import Lines, Question
-from apps.evaluation.demo.topic import is_on_topic
+from apps.evaluation.chat import Chat, Reply, RequestFailed
+from apps.evaluation.talk import MAX_TOKENS, TEMPERATURE, Answer, hold_session
+from apps.evaluation.users import Lines, ScriptedUser
 
-MAX_TOKENS = 200  # long enough that nothing passes by being cut
 _PAUSE_S = 2.0  # after a failed request
 _SETTLES_S = 2.0  # until an answered turn surely shows in the ledger's figures
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One reply to a question, judged by the user's rule and, apart from it, for its topic."""
-
-    question: Question
-    reply: Reply
-    verdict: Verdict
-    on_topic: bool
-
-
-def judge_reply(question: Question, reply: Reply) -> Answer:
-    """Apply the rule and the topic guard."""
-    return Answer(
-        question=question,
-        reply=reply,
-        verdict=one_short_sentence(reply.text, finish_reason=reply.finish_reason),
-        on_topic=is_on_topic(reply.text, question=question.text, keywords=question.keywords),
-    )
+_TURNS = 2
+"""A question, and what the user says of its reply: more complaints would teach the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How the user addresses the policy."""
+    """Who talks, and how they address the policy."""
 
+    user: ScriptedUser
     model: str
-    temperature: float = 0.7
+    temperature: float = TEMPERATURE
 
 
 class Talker:
@@ -63,6 +44,7 @@ class Talker:
         wanted: Callable[[int], int],
     ) -> None:
         self.answers: list[Answer] = []
+        """First replies."""
         self.complaints = 0
         self.thanks = 0
         self._chat = chat
@@ -94,26 +76,30 @@ class Talker:
 
     async def _session(self, lines: Lines) -> None:
         session = f"demo-{uuid.uuid4().hex[:16]}"
-        messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": lines.question.text}]
-        try:
-            first = await self._ask(messages, session)
-        except RequestFailed:
+        first: list[Answer] = []
+
+        def heard(answer: Answer) -> None:
+            if not first:
+                first.append(answer)
+                self._note(answer)
+
+        async def ask(messages: list[ChatCompletionMessageParam]) -> Reply:
+            return await self._ask(messages, session)
+
+        with contextlib.suppress(RequestFailed):
+            await hold_session(ask, self._manner.user, lines, turns=_TURNS, heard=heard)
+        if not first:
             await asyncio.sleep(_PAUSE_S)
             self._ahead -= 1
-            return
-        answer = judge_reply(lines.question, first)
+
+    def _note(self, answer: Answer) -> None:
         self.answers.append(answer)
         if answer.verdict.passed:
             self.thanks += 1
         else:
             self.complaints += 1
-        says = lines.thanks if answer.verdict.passed else lines.complaint
-        messages.append({"role": "assistant", "content": first.text})
-        messages.append({"role": "user", "content": says})
         # from here the ledger counts the turn itself
         asyncio.get_running_loop().call_later(_SETTLES_S, self._settled)
-        with contextlib.suppress(RequestFailed):
-            await self._ask(messages, session)
 
     def _settled(self) -> None:
         self._ahead -= 1

@@ -3,18 +3,18 @@
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.evaluation.chat import Chat, RequestFailed
+from apps.evaluation.choice import Aims, Step, best_version, contenders, next_step
 from apps.evaluation.demo.board import Board
-from apps.evaluation.demo.chat import Chat, RequestFailed
-from apps.evaluation.demo.choice import Aims, Step, best_version, contenders, next_step
-from apps.evaluation.demo.measure import Measurement, measure
-from apps.evaluation.demo.script import Script, plan_sessions
 from apps.evaluation.demo.talk import Manner, Talker
 from apps.evaluation.demo.trickle import trickle
+from apps.evaluation.measure import Measurement, measure
+from apps.evaluation.users import Question, ScriptedUser, plan_sessions
 
 PLACES = 7
 """Requests at a time; the embedded engine runs eight, and the trickle needs one."""
@@ -56,7 +56,7 @@ async def teach(
     *,
     board: Board,
     policy: str,
-    script: Script,
+    person: ScriptedUser,
     seed: int,
     batch: int,
     user: Chat,
@@ -70,11 +70,11 @@ async def teach(
     talker = Talker(
         user,
         slots,
-        plan_sessions(script, seed=seed),
-        Manner(policy),
+        plan_sessions(person, seed=seed),
+        Manner(person, policy),
         wanted=lambda ahead: room(board, ahead=ahead, batch=batch),
     )
-    exam = _Exam(board, policy, script, examiner, slots)
+    exam = _Exam(board, policy, person, examiner, slots)
     async with _beside(board.watch(seen), trickle(user, policy=policy)):
         board.phase = "measuring version 0 on the held-out questions"
         before = await exam.held_out(0)
@@ -110,37 +110,34 @@ class _Exam:
     """Measures versions and keeps the scores on the board."""
 
     def __init__(
-        self, board: Board, policy: str, script: Script, chat: Chat, slots: asyncio.Semaphore
+        self, board: Board, policy: str, person: ScriptedUser, chat: Chat, slots: asyncio.Semaphore
     ) -> None:
         self._board = board
         self._policy = policy
-        self._script = script
+        self._person = person
         self._chat = chat
         self._slots = slots
 
     async def held_out(self, version: int) -> Measurement:
-        """Ask the held-out questions, three replies each."""
+        """Ask the questions for reporting, three replies each."""
+        return await self._measure(version, self._person.tasks.reporting, HELD_OUT_REPLIES)
+
+    async def validate(self, version: int, *, replies: int) -> None:
+        """Ask the questions for choosing and add the answers to the version's score."""
+        measured = await self._measure(version, self._person.tasks.choosing, replies)
+        known = self._board.measured.get(version)
+        self._board.measured[version] = known + measured if known else measured
+
+    async def _measure(self, version: int, questions: Sequence[Question], replies: int) -> Measurement:
         return await measure(
             self._chat,
             self._slots,
+            user=self._person,
             policy=self._policy,
             version=version,
-            questions=self._script.held_out,
-            replies=HELD_OUT_REPLIES,
-        )
-
-    async def validate(self, version: int, *, replies: int) -> None:
-        """Ask the validation questions and add the answers to the version's score."""
-        measured = await measure(
-            self._chat,
-            self._slots,
-            policy=self._policy,
-            version=version,
-            questions=self._script.validation,
+            questions=questions,
             replies=replies,
         )
-        known = self._board.measured.get(version)
-        self._board.measured[version] = known + measured if known else measured
 
     async def look(self, version: int) -> None:
         """Validate a version: a second time where the first look saw something worth knowing better."""

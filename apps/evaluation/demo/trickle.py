@@ -6,7 +6,7 @@ import statistics
 import uuid
 from collections.abc import Sequence
 
-from apps.evaluation.demo.chat import Chat, Reply, RequestFailed
+from apps.evaluation.chat import Chat, Reply, RequestFailed
 
 EVERY_S = 2.0
 AROUND_S = 2.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.evaluation.demo.choice import Aims, Score, Step, best_version, contenders, next_step
+from apps.evaluation.choice import Aims, Score, Step, best_version, contenders, next_step
 
 AIMS = Aims(good=0.8, fair=0.6, fall=0.3, patience=3, swaps=5)
 

@@ -3,7 +3,7 @@
 import pytest
 from django.db import OperationalError
 
-from apps.evaluation.demo.patience import patiently
+from apps.evaluation.patience import patiently
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.evaluation.demo.sentences import is_finished, split_sentences
+from apps.evaluation.sentences import is_finished, split_sentences
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
+from apps.evaluation.chat import Chat, RequestLog
+from apps.evaluation.choice import Aims
 from apps.evaluation.demo import teach as teaching
 from apps.evaluation.demo.board import Board
-from apps.evaluation.demo.chat import Chat, RequestLog
-from apps.evaluation.demo.choice import Aims
 from apps.evaluation.demo.report import build_report
-from apps.evaluation.demo.script import load_script
 from apps.evaluation.demo.talk import Talker
 from apps.evaluation.demo.teach import Course, Doors, teach
+from apps.evaluation.users import load_user
 from tests.apps.evaluation.fake_platform import FakePlatform
 
 
@@ -25,7 +25,7 @@ async def _run(
         course, talker = await teach(
             board=board,
             policy="demo-1",
-            script=load_script(),
+            person=load_user("one-short-sentence"),
             seed=3,
             batch=8,
             user=chats[0],
@@ -42,7 +42,7 @@ async def _run(
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apps.evaluation.demo.board.REFRESH_S", 0.05)
-    monkeypatch.setattr("apps.evaluation.demo.measure._PAUSE_S", 0.05)
+    monkeypatch.setattr("apps.evaluation.measure._PAUSE_S", 0.05)
     monkeypatch.setattr("apps.evaluation.demo.talk._PAUSE_S", 0.05)
     monkeypatch.setattr("apps.evaluation.demo.talk._SETTLES_S", 0.1)
 
@@ -74,8 +74,8 @@ async def test_it_stops_when_learned_and_measures_before_and_after() -> None:
 async def test_held_out_and_validation_questions_are_only_asked_of_named_versions() -> None:
     async with FakePlatform(curve=[0.0, 0.3, 0.5, 0.7, 0.9, 1.0]) as platform:
         await _run(platform)
-    script = load_script()
-    guarded = {question.text for question in (*script.held_out, *script.validation)}
+    tasks = load_user("one-short-sentence").tasks
+    guarded = {question.text for question in (*tasks.reporting, *tasks.choosing)}
     for request in platform.requests:
         first = request["messages"][0]["content"]  # type: ignore[index]
         assert ("@" in str(request["model"])) == (first in guarded)

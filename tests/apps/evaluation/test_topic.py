@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.evaluation.demo.topic import content_stems, is_on_topic
+from apps.evaluation.topic import content_stems, is_on_topic
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from rich.console import Console
 from apps.evaluation.demo.course import run_course
 from apps.evaluation.demo.plot import draw
 from apps.evaluation.demo.screen import print_report
-from apps.evaluation.demo.stack import Stack, StackFailed, running_stack
+from apps.evaluation.stack import Stack, StackFailed, running_stack
 from kernel.errors import AttuneError
 
 _INSIDE = "ATTUNE_DEMO_STACK"  # set for the child that runs in the platform's environment

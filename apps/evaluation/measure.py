@@ -2,16 +2,18 @@
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TypeVar
 
-from apps.evaluation.demo.chat import Chat, RequestFailed
-from apps.evaluation.demo.choice import Score
-from apps.evaluation.demo.script import Question
-from apps.evaluation.demo.talk import MAX_TOKENS, Answer, judge_reply
+from apps.evaluation.chat import Chat, Reply, RequestFailed
+from apps.evaluation.choice import Score
+from apps.evaluation.talk import MAX_TOKENS, TEMPERATURE, Answer, judge_reply
+from apps.evaluation.users import Question, ScriptedUser
 
-TEMPERATURE = 0.7
+T = TypeVar("T")
+
 _TRIES = 100  # with the pause: longer than an engine that was killed takes to come back
 _PAUSE_S = 3.0
 
@@ -56,33 +58,48 @@ async def measure(
     chat: Chat,
     slots: asyncio.Semaphore,
     *,
+    user: ScriptedUser,
     policy: str,
     version: int,
     questions: Sequence[Question],
     replies: int,
+    hint: str = "",
 ) -> Measurement:
-    """Return `replies` answers of `policy@version` to each question. Failed requests are logged and asked again."""
+    """Return `replies` answers of `policy@version` to each question, in the questions' order, judged by the user's rule.
+
+    With a `hint` each question ends with it, in a paragraph of its own, as a teacher reads it. Failed requests
+    are logged and asked again.
+    """
 
     async def ask(question: Question) -> Answer:
-        for _ in range(_TRIES):
-            try:
-                async with slots:
-                    reply = await chat.ask(
-                        [{"role": "user", "content": question.text}],
-                        model=f"{policy}@{version}",
-                        purpose="measure",
-                        max_tokens=MAX_TOKENS,
-                        temperature=TEMPERATURE,
-                        session=f"measure-{uuid.uuid4().hex[:16]}",
-                    )
-            except RequestFailed:
-                await asyncio.sleep(_PAUSE_S)
-                continue
-            if reply.version != version:
-                raise RuntimeError(f"asked for version {version}, the reply came from {reply.version}")
-            return judge_reply(question, reply)
-        raise RequestFailed(f"version {version} did not answer in {_TRIES} tries")
+        said = f"{question.text}\n\n{hint}" if hint else question.text
+
+        async def once() -> Reply:
+            async with slots:
+                return await chat.ask(
+                    [{"role": "user", "content": said}],
+                    model=f"{policy}@{version}",
+                    purpose="measure",
+                    max_tokens=MAX_TOKENS,
+                    temperature=TEMPERATURE,
+                    session=f"measure-{uuid.uuid4().hex[:16]}",
+                )
+
+        reply = await until_answered(once, pause_s=_PAUSE_S)
+        if reply.version != version:
+            raise RuntimeError(f"asked for version {version}, the reply came from {reply.version}")
+        return judge_reply(user, question, reply)
 
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(ask(question)) for _ in range(replies) for question in questions]
     return Measurement(version, tuple(task.result() for task in asked))
+
+
+async def until_answered(ask: Callable[[], Awaitable[T]], *, pause_s: float, tries: int = _TRIES) -> T:
+    """Return what `ask` returns, asked again after each failed request; raises RequestFailed after the last try."""
+    for _ in range(tries - 1):
+        try:
+            return await ask()
+        except RequestFailed:
+            await asyncio.sleep(pause_s)
+    return await ask()

@@ -1,8 +1,9 @@
-"""The user's taste."""
+"""One short sentence."""
 
 import pytest
 
-from apps.evaluation.demo.rule import one_short_sentence
+from apps.evaluation.rules.one_short_sentence import one_short_sentence
+from apps.evaluation.rules.verdict import Heard
 
 
 @pytest.mark.parametrize(
@@ -12,6 +13,7 @@ from apps.evaluation.demo.rule import one_short_sentence
         ("Plants turn light into sugar.", "length", "cut off", 5),
         ("Plants turn light into sugar.", None, "cut off", 5),
         ("", "stop", "empty", 0),
+        ("...", "stop", "empty", 0),
         ("It is hot. The sun shines.", "stop", "several sentences", 6),
         ("Plants turn light into", "stop", "not a whole sentence", 4),
         ("Yes.", "stop", "too few words", 1),
@@ -26,5 +28,5 @@ from apps.evaluation.demo.rule import one_short_sentence
     ],
 )
 def test_one_short_sentence(text: str, finish_reason: str | None, reason: str, words: int) -> None:
-    verdict = one_short_sentence(text, finish_reason=finish_reason)
+    verdict = one_short_sentence(Heard(text, finish_reason=finish_reason))
     assert (verdict.passed, verdict.reason, verdict.words) == (reason == "", reason, words)

@@ -24,6 +24,8 @@ class Reply:
     first_token_s: float
     seconds: float
     turn_id: str
+    tokens: int = 0
+    """The API's own count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Failure:
 
 @dataclass(slots=True)
 class RequestLog:
-    """Every request of the demo: nothing is retried behind its back."""
+    """Every request of a scripted user: nothing is retried behind their back."""
 
     replies: list[tuple[Purpose, Reply]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -100,10 +102,12 @@ class Chat:
             max_tokens=max_tokens,
             temperature=temperature,
             stream=True,
+            stream_options={"include_usage": True},
             extra_headers={"X-Session-Id": session},
         )
-        text, finish, first = "", None, None
+        text, finish, first, tokens = "", None, None, 0
         async for chunk in raw.parse():
+            tokens = chunk.usage.completion_tokens if chunk.usage else tokens
             for choice in chunk.choices:
                 if choice.delta.content:
                     first = first or time.perf_counter()
@@ -120,4 +124,5 @@ class Chat:
             first_token_s=(first or ended) - clock,
             seconds=ended - clock,
             turn_id=raw.headers["X-Turn-Id"],
+            tokens=tokens,
         )
