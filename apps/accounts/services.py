@@ -10,7 +10,7 @@ from django.db import transaction
 
 from apps.accounts.models import Membership, Role, Tenant, User
 from kernel import audit
-from kernel.errors import Conflict, InvalidInput
+from kernel.errors import Conflict, InvalidInput, NotFound
 from kernel.tenancy import tenant_scope
 
 
@@ -87,3 +87,74 @@ def set_role(*, tenant_id: uuid.UUID, user: User, role: Role, actor: str) -> Mem
             detail={"role": role.value},
         )
     return membership
+
+
+def change_tenant(
+    *, tenant_id: uuid.UUID, actor: str, name: str | None = None, training_enabled: bool | None = None
+) -> Tenant:
+    """Change a tenant's name, or whether its turns are trained on; None leaves a value as it is. Audited."""
+    with tenant_scope(tenant_id), transaction.atomic():
+        tenant = Tenant.objects.select_for_update().get(pk=tenant_id)
+        asked = {"name": name, "training_enabled": training_enabled}
+        changed = {
+            field: value
+            for field, value in asked.items()
+            if value is not None and value != getattr(tenant, field)
+        }
+        if changed:
+            for field, value in changed.items():
+                setattr(tenant, field, value)
+            tenant.save(update_fields=list(changed))
+            audit.record(
+                actor=actor,
+                action="tenant.change",
+                target=f"tenant:{tenant.pk}",
+                tenant_id=tenant_id,
+                detail=changed,
+            )
+    return tenant
+
+
+def change_role(*, tenant_id: uuid.UUID, membership_id: uuid.UUID, role: Role, actor: str) -> Membership:
+    """Change what a member may do. Raises `Conflict` where nobody would be owner any more."""
+    with tenant_scope(tenant_id), transaction.atomic():
+        member = _member(membership_id, keeps_owning=role == Role.OWNER)
+        if member.role != role:
+            member.role = role
+            member.save(update_fields=["role"])
+            audit.record(
+                actor=actor,
+                action="member.change",
+                target=f"user:{member.user_id}",
+                tenant_id=tenant_id,
+                detail={"role": role.value},
+            )
+    return member
+
+
+def remove_member(*, tenant_id: uuid.UUID, membership_id: uuid.UUID, actor: str) -> None:
+    """Take a person out of a tenant, so that their keys do nothing from the next request on.
+
+    Raises `Conflict` where nobody would be owner any more.
+    """
+    with tenant_scope(tenant_id), transaction.atomic():
+        member = _member(membership_id, keeps_owning=False)
+        user_id = member.user_id
+        member.delete()
+        audit.record(actor=actor, action="member.remove", target=f"user:{user_id}", tenant_id=tenant_id)
+
+
+def _member(membership_id: uuid.UUID, *, keeps_owning: bool) -> Membership:
+    """Return a member, with all of the tenant's owners locked: two who leave at once cannot both be the last but one."""
+    owners = list(Membership.objects.select_for_update(of=("self",)).filter(role=Role.OWNER).order_by("pk"))
+    member = (
+        Membership.objects.select_for_update(of=("self",))
+        .select_related("user")
+        .filter(pk=membership_id)
+        .first()
+    )
+    if member is None:
+        raise NotFound("there is no such member")
+    if not keeps_owning and [one.pk for one in owners] == [member.pk]:
+        raise Conflict("a tenant keeps at least one owner: make somebody else owner first", field="role")
+    return member

@@ -193,3 +193,40 @@ def _ready_version(policy: Policy, version_id: uuid.UUID) -> AdapterVersion:
     if version.state != VersionState.READY:
         raise Conflict(f"version {version.number} of {policy.name} is {version.state}, not ready")
     return version
+
+
+def change_policy(
+    *,
+    policy_id: uuid.UUID,
+    actor: str,
+    temperature: float | None = None,
+    training_enabled: bool | None = None,
+) -> Policy:
+    """Change how a policy answers where the client names nothing, or whether it learns; None leaves as it is. Audited."""
+    with transaction.atomic():
+        policy = Policy.objects.select_for_update(of=("self",), no_key=True).filter(pk=policy_id).first()
+        if policy is None:
+            raise NotFound("there is no such policy")
+        asked = {"temperature": temperature, "training_enabled": training_enabled}
+        changed = {
+            field: value
+            for field, value in asked.items()
+            if value is not None and value != getattr(policy, field)
+        }
+        if changed:
+            for field, value in changed.items():
+                setattr(policy, field, value)
+            try:
+                policy.clean_fields(exclude=["live", "config"])
+            except ValidationError as error:
+                field, messages = next(iter(error.message_dict.items()))
+                raise InvalidInput(f"{field}: {messages[0]}", field=field) from error
+            policy.save(update_fields=list(changed))
+            audit.record(
+                actor=actor,
+                action="policy.change",
+                target=f"policy:{policy.pk}",
+                tenant_id=policy.tenant_id,
+                detail=changed,
+            )
+    return policy

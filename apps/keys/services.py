@@ -23,7 +23,7 @@ from kernel.tenancy import tenant_scope
 
 _ALPHABET = string.ascii_letters + string.digits
 _PUBLIC_LENGTH = 16
-_LARGEST_LIMIT = 2_000_000_000
+LARGEST_LIMIT = 2_000_000_000
 _LAST_USED_EVERY = dt.timedelta(minutes=1)
 # compared against when there is no such key, so that both refusals take the same steps
 _NO_KEY = hashlib.sha256(b"no key").digest()
@@ -230,8 +230,8 @@ def set_limit(
         "concurrent": concurrent,
     }
     for name, number in numbers.items():
-        if number is not None and not 0 <= number <= _LARGEST_LIMIT:
-            raise InvalidInput(f"A limit lies between 0 and {_LARGEST_LIMIT}.", field=name)
+        if number is not None and not 0 <= number <= LARGEST_LIMIT:
+            raise InvalidInput(f"A limit lies between 0 and {LARGEST_LIMIT}.", field=name)
     with tenant_scope(tenant_id), transaction.atomic():
         key = _locked(key_id) if key_id is not None else None
         limit, _ = Limit.objects.update_or_create(tenant_id=tenant_id, key=key, defaults=numbers)

@@ -6,5 +6,6 @@ from django.urls import include, path
 urlpatterns = [
     path("console/", admin.site.urls),
     path("accounts/", include("allauth.urls")),
+    path("api/", include("config.urls_api")),
     path("", include("apps.dashboard.urls")),
 ]

@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "rest_framework",
+    "django_filters",
     "drf_spectacular",
     "kernel",
     "apps.accounts",
@@ -56,7 +57,8 @@ INSTALLED_APPS = [
 # The gateway has no pages and no log-in; without these it starts faster and has no middleware to satisfy.
 _WEB_ONLY = {
     *("unfold", "django.contrib.admin", "django.contrib.sessions", "django.contrib.messages"),
-    *("django.contrib.staticfiles", "allauth", "allauth.account", "rest_framework", "drf_spectacular"),
+    *("django.contrib.staticfiles", "allauth", "allauth.account", "rest_framework"),
+    *("django_filters", "drf_spectacular"),
     *("apps.console", "apps.dashboard"),
 }
 if PROCESS == "gateway":
@@ -261,12 +263,41 @@ FAIR_QUANTUM_S = env.number(
 )  # trainer seconds a tenant may use before the next one's turn
 FAIR_DEBT_S = env.number("FAIR_DEBT_S", 3600.0)  # the most that one step can cost its tenant's later turns
 
+# --- REST under /api
+API_REQUESTS_PER_MINUTE = env.integer("API_REQUESTS_PER_MINUTE", 600)  # of one key or person
 REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "apps.keys.rest.KeyAuthentication",
+        "apps.keys.rest.BrowserAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["kernel.rest.access.EnoughAccess"],
+    "DEFAULT_THROTTLE_CLASSES": ["kernel.rest.throttle.CallerThrottle"],
+    "DEFAULT_THROTTLE_RATES": {"api": f"{API_REQUESTS_PER_MINUTE}/min"},
+    "DEFAULT_PAGINATION_CLASS": "kernel.rest.pages.NewestFirst",
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "EXCEPTION_HANDLER": "kernel.rest.problems.handle",
 }
-SPECTACULAR_SETTINGS = {"TITLE": "Attune", "VERSION": "1"}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Attune",
+    "VERSION": "1",
+    "DESCRIPTION": "What a tenant has in Attune, to read and to change. Chat itself is under /v1 of the gateway.",
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_AUTHENTICATION": [],
+    "SCHEMA_PATH_PREFIX": "/api",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "DEFAULT_GENERATOR_CLASS": "config.openapi.Generator",
+    "ENUM_NAME_OVERRIDES": {
+        "TurnStateEnum": "apps.conversations.models.TurnState",
+        "TurnKindEnum": "apps.conversations.models.TurnKind",
+    },
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.openapi.add_problems",
+    ],
+}
 
 LOGGING = {
     "version": 1,

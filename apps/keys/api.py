@@ -1,0 +1,131 @@
+"""REST: keys. The text of one is in the answer that makes it, and nowhere after."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.response import Response
+
+from apps.accounts.models import Tenant, User
+from apps.keys import services
+from apps.keys.models import LONGEST_NAME, ApiKey, KeyScope, Limit
+from kernel.rest.caller import Access
+from kernel.rest.views import ScopedViewSet
+
+LONGEST_OVERLAP_S = 30 * 86_400
+
+
+class LimitSerializer(serializers.ModelSerializer[Limit]):
+    """What a key may ask; null is the platform's default, 0 no limit."""
+
+    class Meta:
+        model = Limit
+        fields = ["requests_per_minute", "tokens_per_minute", "concurrent"]
+        extra_kwargs = {name: {"max_value": services.LARGEST_LIMIT, "allow_null": True} for name in fields}
+
+
+class KeySerializer(serializers.ModelSerializer[ApiKey]):
+    """A key without its secret."""
+
+    prefix = serializers.CharField(source="__str__", read_only=True, help_text="What may be shown of it.")
+    user = serializers.UUIDField(source="user_id", read_only=True)
+    limit = LimitSerializer(read_only=True, allow_null=True, default=None)
+
+    class Meta:
+        model = ApiKey
+        fields = [
+            *("id", "prefix", "name", "user", "scopes", "limit"),
+            *("created_at", "expires_at", "revoked_at", "last_used_at"),
+        ]
+        read_only_fields = fields
+
+
+class NewKeySerializer(serializers.Serializer[Any]):
+    """A key to be made."""
+
+    name = serializers.CharField(max_length=LONGEST_NAME)
+    scopes = serializers.ListField(
+        child=serializers.ChoiceField(choices=KeyScope.choices), min_length=1, max_length=len(KeyScope)
+    )
+    expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+
+
+class RotationSerializer(serializers.Serializer[Any]):
+    """How a key hands over to its successor."""
+
+    overlap_s = serializers.FloatField(
+        min_value=0,
+        max_value=LONGEST_OVERLAP_S,
+        default=0.0,
+        help_text="For how long the old one still works, seconds.",
+    )
+
+
+class SecretSerializer(serializers.Serializer[Any]):
+    """A key that was just made."""
+
+    key = KeySerializer()
+    secret = serializers.CharField(help_text="The key's whole text. It is not shown again.")
+
+
+class KeysApi(ScopedViewSet[ApiKey]):
+    """Keys of the tenant: one's own, or everybody's for who manages it."""
+
+    needs = {"*": Access.TALK, "limits": Access.MANAGE}
+    serializer_class = KeySerializer
+
+    def rows(self) -> QuerySet[ApiKey]:
+        """Return the keys that the caller may see."""
+        rows = ApiKey.objects.select_related("limit")
+        return rows if self.caller.sees_everybody else rows.filter(user_id=self.caller.user_id)
+
+    @extend_schema(request=NewKeySerializer, responses={201: SecretSerializer})
+    def create(self, request: Any) -> Response:
+        """Make a key of one's own."""
+        del request
+        asked = self.body(NewKeySerializer)
+        key, secret = services.create_key(
+            tenant=Tenant.objects.get(pk=self.caller.tenant_id),
+            user=User.objects.get(pk=self.caller.user_id),
+            actor=self.caller.actor,
+            **asked,
+        )
+        return Response(SecretSerializer({"key": key, "secret": secret}).data, status=201)
+
+    @extend_schema(request=RotationSerializer, responses={201: SecretSerializer})
+    @action(detail=True, methods=["post"])
+    def rotate(self, request: Any, pk: Any = None) -> Response:
+        """Make a successor with the same name, scopes and expiry."""
+        del request, pk
+        key, secret = services.rotate_key(
+            tenant_id=self.caller.tenant_id,
+            key_id=self.get_object().pk,
+            actor=self.caller.actor,
+            **self.body(RotationSerializer),
+        )
+        return Response(SecretSerializer({"key": key, "secret": secret}).data, status=201)
+
+    @extend_schema(request=None, responses=KeySerializer)
+    @action(detail=True, methods=["post"])
+    def revoke(self, request: Any, pk: Any = None) -> Response:
+        """End a key: the next request with it is refused everywhere."""
+        del request, pk
+        key = services.revoke_key(
+            tenant_id=self.caller.tenant_id, key_id=self.get_object().pk, actor=self.caller.actor
+        )
+        return Response(KeySerializer(key).data)
+
+    @extend_schema(request=LimitSerializer, responses=LimitSerializer)
+    @action(detail=True, methods=["put"])
+    def limits(self, request: Any, pk: Any = None) -> Response:
+        """Set what a key may ask from its next request on."""
+        del request, pk
+        limit = services.set_limit(
+            tenant_id=self.caller.tenant_id,
+            key_id=self.get_object().pk,
+            actor=self.caller.actor,
+            **self.body(LimitSerializer),
+        )
+        return Response(LimitSerializer(limit).data)

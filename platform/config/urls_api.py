@@ -1,0 +1,38 @@
+"""What stands under /api: every room's REST face, and the description of them all."""
+
+from typing import Any
+
+from django.urls import URLPattern, URLResolver, path
+from drf_spectacular.views import SpectacularAPIView
+from rest_framework.routers import SimpleRouter
+
+from apps.accounts.api import MembersApi, TenantApi
+from apps.adapters.api import PoliciesApi, VersionsApi
+from apps.conversations.api import FeedbackApi, SessionsApi, TurnsApi
+from apps.judging.api import JudgementsApi
+from apps.keys.api import KeysApi
+from apps.learning.api import RunsApi, SamplesApi
+from kernel.rest.views import ScopedViewSet
+
+router = SimpleRouter(trailing_slash=False, use_regex_path=False)
+VIEWSETS: dict[str, type[ScopedViewSet[Any]]] = {
+    "members": MembersApi,
+    "keys": KeysApi,
+    "policies": PoliciesApi,
+    "versions": VersionsApi,
+    "sessions": SessionsApi,
+    "turns": TurnsApi,
+    "feedback": FeedbackApi,
+    "judgements": JudgementsApi,
+    "samples": SamplesApi,
+    "runs": RunsApi,
+}
+for name, viewset in VIEWSETS.items():
+    router.register(name, viewset, basename=name)
+
+app_name = "api"
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("openapi.json", SpectacularAPIView.as_view(), name="openapi"),
+    path("tenant", TenantApi.as_view(), name="tenant"),
+    *router.urls,
+]

@@ -1,0 +1,201 @@
+"""What /api shows and changes, who may, and how it refuses."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import Membership, Role, Tenant
+from apps.adapters.models import Policy
+from apps.conversations.models import Feedback, Turn
+from apps.keys.models import ApiKey, Limit
+from apps.learning.models import RunState, TrainingRun
+from kernel.models import AuditEntry
+from kernel.rest.throttle import CallerThrottle
+from kernel.tenancy import system_scope, tenant_scope
+from tests.apps.console.rows import Rows, fill
+from tests.rest.conftest import Api, member
+
+
+def refused(answer: Any, status: int, code: str, field: str | None = None) -> None:
+    """Assert that an answer is a problem (RFC 9457) with these words."""
+    assert answer.status_code == status, answer.content
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    problem = answer.json()
+    assert {"type", "title", "status", "code", "detail"} <= set(problem)
+    assert (problem["status"], problem["code"]) == (status, code)
+    if field is not None:
+        assert field in [one["field"] for one in problem["errors"]]
+
+
+def test_without_a_key_or_with_a_wrong_one_it_is_401(acme: Rows) -> None:
+    nobody = Client().get("/api/tenant")
+    refused(nobody, 401, "not_authenticated")
+    assert nobody.headers["WWW-Authenticate"] == "Bearer"
+    refused(Api("at-aaaaaaaaaaaaaaaa-wrong", acme.user).ask("GET", "tenant"), 401, "invalid_api_key")
+
+
+def test_a_key_for_chat_reads_nothing_here(acme: Rows) -> None:
+    chatting = member(acme.tenant, Role.OWNER, scopes=("chat",))
+    refused(chatting.ask("GET", "tenant"), 403, "insufficient_scope")
+
+
+def test_a_key_that_reads_changes_nothing(acme: Rows) -> None:
+    reading = member(acme.tenant, Role.OWNER, scopes=("read",))
+    assert reading.get("tenant")["slug"] == "acme"
+    refused(reading.ask("PATCH", "tenant", {"name": "Mine"}), 403, "permission_denied")
+    with tenant_scope(acme.tenant.pk):
+        assert Tenant.objects.get(pk=acme.tenant.pk).name == "ACME"
+
+
+def test_lists_hold_the_tenants_rows_and_a_members_own(acme: Rows, owner: Api) -> None:
+    fill("globex")
+    assert [one["id"] for one in owner.get("policies")["results"]] == [str(acme.policy.pk)]
+    assert [one["number"] for one in owner.get("versions")["results"]] == [2, 1]
+    assert [one["id"] for one in owner.get("sessions")["results"]] == [str(acme.session.pk)]
+    assert owner.get("sessions")["results"][0]["turns"] == 2
+    assert len(owner.get("turns")["results"]) == 2
+    assert len(owner.get("judgements")["results"]) == 2
+    assert len(owner.get("samples")["results"]) == 2
+    assert [one["state"] for one in owner.get("runs")["results"]] == ["succeeded"]
+    assert len(owner.get("feedback")["results"]) == 1
+
+    other = member(acme.tenant, Role.MEMBER)
+    for path in ("sessions", "turns", "judgements", "samples", "feedback"):
+        assert other.get(path)["results"] == [], path
+    assert len(other.get("runs")["results"]) == 1
+    assert [one["user"] for one in other.get("keys")["results"]] == [str(other.user.pk)]
+
+
+def test_a_turn_is_shown_whole_with_its_exact_tokens(acme: Rows, owner: Api) -> None:
+    shown = owner.get(f"turns/{acme.turn.pk}")
+    with tenant_scope(acme.tenant.pk):
+        turn = Turn.objects.get(pk=acme.turn.pk)
+    assert shown["output_ids"] == turn.output_ids
+    assert shown["messages"] == turn.messages
+    assert "messages" not in owner.get("turns")["results"][0]
+
+
+def test_a_key_is_made_shown_once_rotated_and_revoked(acme: Rows, owner: Api) -> None:
+    made = owner.ask("POST", "keys", {"name": "laptop", "scopes": ["read"]})
+    assert made.status_code == 201
+    secret, key_id = made.json()["secret"], made.json()["key"]["id"]
+    assert Api(secret, acme.user).get("tenant")["slug"] == "acme"
+    assert secret not in str(owner.get("keys"))
+
+    after = owner.ask("POST", f"keys/{key_id}/rotate", {"overlap_s": 60})
+    assert after.status_code == 201
+    assert Api(secret, acme.user).get("tenant")["slug"] == "acme"  # both, for a minute
+    assert Api(after.json()["secret"], acme.user).get("tenant")["slug"] == "acme"
+
+    assert owner.ask("POST", f"keys/{key_id}/revoke").status_code == 200
+    refused(Api(secret, acme.user).ask("GET", "tenant"), 401, "invalid_api_key")
+    with tenant_scope(acme.tenant.pk):
+        assert secret not in str(list(AuditEntry.objects.values_list("detail", "target", "actor")))
+
+
+def test_a_keys_limits_are_set_by_who_manages(acme: Rows, owner: Api) -> None:
+    mine = member(acme.tenant, Role.MEMBER)
+    key = mine.get("keys")["results"][0]["id"]
+    refused(mine.ask("PUT", f"keys/{key}/limits", {"concurrent": 9}), 403, "forbidden")
+    set_ = owner.ask("PUT", f"keys/{key}/limits", {"concurrent": 2})
+    assert (set_.status_code, set_.json()) == (
+        200,
+        {"requests_per_minute": None, "tokens_per_minute": None, "concurrent": 2},
+    )
+    refused(owner.ask("PUT", f"keys/{key}/limits", {"concurrent": -1}), 400, "invalid_input", "concurrent")
+    with tenant_scope(acme.tenant.pk):
+        assert Limit.objects.get(key_id=key).concurrent == 2
+
+
+def test_a_policy_is_made_and_changed_within_its_bounds(acme: Rows, owner: Api) -> None:
+    made = owner.ask("POST", "policies", {"name": "coder"})
+    assert made.status_code == 201
+    assert made.json()["live_version"] == 0
+    refused(owner.ask("POST", "policies", {"name": "coder"}), 409, "conflict", "name")
+    refused(owner.ask("POST", "policies", {"name": "No Spaces"}), 400, "invalid_input", "name")
+    path = f"policies/{made.json()['id']}"
+    assert owner.ask("PATCH", path, {"temperature": 1.5}).json()["temperature"] == 1.5
+    refused(owner.ask("PATCH", path, {"temperature": 2.5}), 400, "invalid_input", "temperature")
+    refused(member(acme.tenant, Role.MEMBER).ask("PATCH", path, {"temperature": 1}), 403, "forbidden")
+    with tenant_scope(acme.tenant.pk):
+        assert Policy.objects.get(name="coder").temperature == 1.5
+
+
+def test_a_run_is_asked_for_once_and_cancelled(acme: Rows, owner: Api) -> None:
+    asked = {"policy": str(acme.policy.pk)}
+    run = owner.ask("POST", "runs", asked)
+    assert run.status_code == 201
+    assert run.json()["state"] == "queued"
+    refused(owner.ask("POST", "runs", asked), 409, "conflict")
+    ended = owner.ask("POST", f"runs/{run.json()['id']}/cancel")
+    assert ended.json()["state"] == "cancelled"
+    with tenant_scope(acme.tenant.pk):
+        assert TrainingRun.objects.filter(state=RunState.CANCELLED).count() == 1
+
+
+def test_feedback_is_given_once_per_idempotency_key(acme: Rows, owner: Api) -> None:
+    path = f"turns/{acme.turn.pk}/feedback"
+    once = owner.ask("POST", path, {"score": 1}, **{"Idempotency-Key": "k1"})
+    again = owner.ask("POST", path, {"score": 1}, **{"Idempotency-Key": "k1"})
+    assert (once.status_code, again.json()["id"]) == (201, once.json()["id"])
+    refused(owner.ask("POST", path, {"score": 7}), 400, "invalid_input", "score")
+    refused(owner.ask("POST", path, {}), 400, "invalid_input", "score")
+    with tenant_scope(acme.tenant.pk):
+        assert Feedback.objects.filter(score=1).count() == 1
+
+
+def test_the_last_owner_stays(acme: Rows, owner: Api) -> None:
+    member(acme.tenant, Role.ADMIN)
+    with tenant_scope(acme.tenant.pk):
+        mine = Membership.objects.get(user=acme.user)
+        admin = Membership.objects.get(role=Role.ADMIN)
+    refused(owner.ask("PATCH", f"members/{mine.pk}", {"role": "viewer"}), 409, "conflict", "role")
+    refused(owner.ask("DELETE", f"members/{mine.pk}"), 409, "conflict", "role")
+    assert owner.ask("PATCH", f"members/{admin.pk}", {"role": "owner"}).status_code == 200
+    assert owner.ask("DELETE", f"members/{mine.pk}").status_code == 204
+    refused(owner.ask("GET", "tenant"), 401, "invalid_api_key")  # whose person is gone
+
+
+def test_a_body_that_is_no_json_is_a_problem(owner: Api) -> None:
+    refused(owner.ask("POST", "policies", b"{"), 400, "parse_error")
+    refused(owner.ask("POST", "policies", b"[]"), 400, "invalid_input")
+    refused(owner.ask("DELETE", "policies"), 405, "method_not_allowed")
+
+
+def test_cursors_walk_the_whole_list_once(acme: Rows, owner: Api) -> None:
+    with system_scope("tests"):
+        for number in range(5):
+            Policy.objects.create(tenant=acme.tenant, name=f"p{number}", base_model="tiny")
+    seen: list[str] = []
+    path = "policies?page_size=2"
+    while path:
+        page = owner.get(path)
+        seen += [one["name"] for one in page["results"]]
+        path = (page["next"] or "").partition("/api/")[2]
+    assert seen == ["p4", "p3", "p2", "p1", "p0", "default"]
+    refused(owner.ask("GET", "policies?cursor=cD1qdW5r"), 404, "not_found")  # p=junk
+
+
+def test_the_rate_of_a_caller_is_limited_and_said(
+    acme: Rows, owner: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CallerThrottle, "THROTTLE_RATES", {"api": "2/min"})
+    first = owner.ask("GET", "tenant")
+    assert (first.headers["RateLimit-Limit"], first.headers["RateLimit-Remaining"]) == ("2", "1")
+    assert owner.ask("GET", "tenant").headers["RateLimit-Remaining"] == "0"
+    third = owner.ask("GET", "tenant")
+    refused(third, 429, "throttled")
+    assert 1 <= int(third.headers["Retry-After"]) <= 60
+    assert member(acme.tenant, Role.VIEWER).get("tenant")["slug"] == "acme"
+
+
+def test_a_person_in_the_browser_needs_no_key_but_the_token(acme: Rows) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(acme.user)
+    assert browser.get("/api/tenant").json()["slug"] == "acme"
+    refused(browser.get("/api/tenant", headers={"X-Tenant": "globex"}), 404, "not_found")
+    forged = browser.patch("/api/tenant", {"name": "x"}, content_type="application/json")
+    refused(forged, 403, "permission_denied")
+    with system_scope("look"):
+        assert ApiKey.objects.count() == 1
