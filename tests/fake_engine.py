@@ -271,14 +271,7 @@ class FakeEngine:
             text += token.text
             hit = next((s for s in ([stop] if isinstance(stop, str) else stop) if s in text), None)
             if hit is not None:
-                kept = text.index(hit)
-                cut = list(tokens[: index + 1])
-                spare = len(text) - kept
-                for position in range(len(cut) - 1, -1, -1):  # the stop text itself is not given out
-                    keep = max(len(cut[position].text) - spare, 0)
-                    spare -= len(cut[position].text) - keep
-                    cut[position] = Token(cut[position].id, cut[position].text[:keep], cut[position].logprob)
-                return tuple(cut), {"type": "stop", "matched": hit}
+                return tokens[: index + 1], {"type": "stop", "matched": hit}
         if len(tokens) > limit:
             return tokens[:limit], {"type": "length", "length": limit}
         return tokens, {"type": "stop", "matched": tokens[-1].id if tokens else None}
@@ -383,8 +376,11 @@ def _event(request: Request, tokens: tuple[Token, ...], finish: dict[str, Any] |
             [[token.logprob, token.id, None], *([-3.4e38, token.id + i, None] for i in range(1, most))]
             for token in tokens
         ]
+    text = "".join(token.text for token in tokens)
+    if finish is not None and isinstance(finish.get("matched"), str):
+        text = text[: text.index(finish["matched"])]  # the stop text itself is not given out
     return {
-        "text": "".join(token.text for token in tokens),
+        "text": text,
         "output_ids": [token.id for token in tokens],
         "meta_info": meta,
     }

@@ -306,16 +306,21 @@ class EngineClient:
                 yield response
         except aiohttp.ClientPayloadError as error:
             raise EngineBroken("the connection to the engine broke in the middle of an answer") from error
+        except aiohttp.ConnectionTimeoutError as error:
+            raise self._nobody(through) from error
         except TimeoutError as error:
             raise EngineSilent("the engine does not answer in time", retry_after_s=1.0) from error
         except aiohttp.ClientConnectorError as error:
-            if through != self.url:
-                raise EngineUnavailable("the router does not answer", retry_after_s=1.0) from error
-            raise EngineGone("nobody answers at the engine's address", retry_after_s=1.0) from error
+            raise self._nobody(through) from error
         except (aiohttp.ClientError, OSError) as error:
             raise EngineUnavailable(
                 f"the engine does not answer ({type(error).__name__})", retry_after_s=1.0
             ) from error
+
+    def _nobody(self, through: str) -> EngineUnavailable:
+        if through != self.url:
+            return EngineUnavailable("the router does not answer", retry_after_s=1.0)
+        return EngineGone("nobody answers at the engine's address", retry_after_s=1.0)
 
     def _connections(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()

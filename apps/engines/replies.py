@@ -93,6 +93,8 @@ class Chunk:
     stopped_by: int | str | None = None
     """The token (int) or stop string (str) that ended the reply."""
     usage: Usage = field(default_factory=Usage)
+    held_back: bool = False
+    """Whether the text of `output_ids` ends in what may become a stop string, and is not all given out yet."""
     misaligned: str = ""
     """Why this reply's log-probabilities cannot be trusted; once set it stays set for the reply."""
 
@@ -126,8 +128,9 @@ class Reply:
         fresh_ids = ids[self._tokens :]
         logprobs = self._aligned(ids, meta.get("output_token_logprobs"))
         self._tokens = max(self._tokens, len(ids))
+        certain = self._certain(text)
         return Chunk(
-            text=self._certain(text),
+            text=certain,
             output_ids=fresh_ids,
             output_logprobs=logprobs,
             top_logprobs=_likeliest(meta.get("output_top_logprobs"), since=len(ids) - len(fresh_ids)),
@@ -138,6 +141,7 @@ class Reply:
                 int(meta.get("completion_tokens") or 0),
                 int(meta.get("cached_tokens") or 0),
             ),
+            held_back=self._text < len(text),
             misaligned=self._misaligned,
         )
 

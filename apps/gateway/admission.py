@@ -47,6 +47,8 @@ class Admission:
     outcome: Admitted | Repeated
     permit: Permit
     engine: str = ""
+    engines: Mapping[str, uuid.UUID] = field(default_factory=dict)
+    """Every engine that may be asked for the version, and its id."""
     sampling: Mapping[str, Any] = field(default_factory=dict)
     is_retry: bool = False
 
@@ -112,7 +114,7 @@ async def admit(
         tokens=len(body) // _BYTES_PER_TOKEN + min(sampling["max_tokens"], settings.CONTEXT_LENGTH),
     )
     slot.holds(process.limits, permit)
-    engine, engine_id = await _engine(process, found)
+    engine, engine_id, engines = await _engine(process, found)
     outcome = await process.ledger.run(
         admitting(
             caller=found.caller,
@@ -127,7 +129,9 @@ async def admit(
     )
     if isinstance(outcome, Admitted):
         process.counters.prompt(source=outcome.prompt.source, reason=outcome.prompt.reason)
-    return Admission(found.caller, ask, found.target, outcome, permit, engine, sampling, turn.is_retry)
+    return Admission(
+        found.caller, ask, found.target, outcome, permit, engine, engines, sampling, turn.is_retry
+    )
 
 
 def stored_reply(*, tenant_id: uuid.UUID, turn_id: uuid.UUID) -> Turn:
@@ -185,17 +189,18 @@ def _read(read: ReadBody, headers: Mapping[str, str], body: bytes) -> Question:
     return Question(ask, model, turn, chain(ask.messages))
 
 
-async def _engine(process: Process, found: Found) -> tuple[str, uuid.UUID | None]:
-    """Return the engine to ask, as the database had it when the key was read; its address and its id."""
+async def _engine(process: Process, found: Found) -> tuple[str, uuid.UUID | None, Mapping[str, uuid.UUID]]:
+    """Return the engine to ask, its id, and all that could be, as the database had it when the key was read."""
     adapter = found.target.adapter
-    usable = {one["url"]: one["id"] for one in found.engines if adapter is None or one["proven"]}
+    usable = {one["url"]: uuid.UUID(one["id"]) for one in found.engines if adapter is None or one["proven"]}
     if usable:
         url = steady_choice(list(usable), adapter, adapter_slots().running)
-        return url, uuid.UUID(usable[url])
+        return url, usable[url], usable
     # nowhere now: a version asked for by number may be loaded for it, which takes a while
-    return await process.database(
+    url, engine_id = await process.database(
         _bring_back, tenant_id=found.caller.tenant_id, version_id=found.target.version_id
     )
+    return url, engine_id, {}
 
 
 def _bring_back(*, tenant_id: uuid.UUID, version_id: uuid.UUID | None) -> tuple[str, uuid.UUID | None]:

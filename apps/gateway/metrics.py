@@ -21,6 +21,11 @@ class Counters:
         self._ended = Counter(
             "attune_turns_ended", "Turns by how they ended.", ["state"], registry=self.registry
         )
+        self.moved = Counter(
+            "attune_gateway_moves",
+            "Requests sent to a second engine because the first was gone or refused.",
+            registry=self.registry,
+        )
         self._running = Gauge(
             "attune_gateway_running", "Requests that are being answered.", registry=self.registry
         )

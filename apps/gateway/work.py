@@ -9,11 +9,21 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.conversations.services import Admitted, Generation, aborting, completing, failing
+from apps.conversations.services import Admitted, Generation, aborting, completing, failing, moved
 from apps.engines import registry
 from apps.engines.client import engine_client
-from apps.engines.replies import AdapterMissing, Chunk, EngineBroken, EngineGone
-from apps.engines.slots import adapter_slots
+from apps.engines.replies import (
+    AdapterMissing,
+    Chunk,
+    EngineBroken,
+    EngineBusy,
+    EngineGone,
+    EngineSilent,
+    EngineUnavailable,
+)
+from apps.engines.selectors import steady_choice
+from apps.engines.slots import Seat, adapter_slots
+from apps.engines.slots.sharing import shared_reply
 from apps.gateway.admission import Admission
 from apps.gateway.errors import Internal
 from apps.gateway.process import Process
@@ -33,6 +43,8 @@ class Work:
         self.generation = Generation(spans=[(0, admission.target.served_name)])
         self.top_logprobs: list[list[tuple[int, float]]] = []
         self.settled = False
+        self.engine = admission.engine
+        """The address of the engine that is asked."""
         self._reader = ToolCallReader() if admission.ask.tools else None
         self._process = process
         self._admission = admission
@@ -42,26 +54,68 @@ class Work:
     async def chunks(self, *, stream: bool) -> AsyncGenerator[Chunk, None]:
         """Yield what the engine writes as it comes. Leaving early stops the engine.
 
+        An engine that is gone or refuses before the first chunk is left for another one that has the version, once.
         Raises what the engine's client raises; nothing came before the first chunk.
         """
-        target, prompt = self._admission.target, self._admitted.prompt
-        self._process.uses_engine(self._admission.engine)
-        source = engine_client(self._admission.engine).generate(
+        while True:
+            try:
+                async with adapter_slots().seat(
+                    engine=self.engine,
+                    adapter=self._admission.target.adapter,
+                    tenant=self._admitted.tenant_id,
+                ) as seat:
+                    source = self._source(seat, stream=stream)
+                    async with aclosing(source):
+                        async for chunk in source:
+                            self._take(chunk)
+                            if chunk.finish_reason == "abort":
+                                raise EngineBroken("the engine aborted the request")
+                            yield chunk
+            except (EngineUnavailable, EngineBusy) as error:
+                if not await self._moved(error):
+                    raise
+            else:
+                return
+
+    def _source(self, seat: Seat, *, stream: bool) -> AsyncGenerator[Chunk, None]:
+        self._process.uses_engine(self.engine)
+        prompt = self._admitted.prompt
+        return shared_reply(
+            engine_client(self.engine),
+            seat,
             input_ids=prompt.ids,
             sampling=engine_sampling(self._admission.sampling, prompt_tokens=len(prompt.ids)),
-            adapter=target.adapter,
+            adapter=self._admission.target.adapter,
             stream=stream,
             top_logprobs=self._admission.ask.top_logprobs,
         )
-        seat = adapter_slots().seat(
-            engine=self._admission.engine, adapter=target.adapter, tenant=self._admitted.tenant_id
+
+    async def _moved(self, error: AttuneError) -> bool:
+        """Return whether the request may be sent to another engine, and which is one that it never was sent to.
+
+        Not one that was silent: the client has waited long enough, and the engine may yet be writing.
+        """
+        others = [url for url in self._admission.engines if url != self.engine]
+        begun = self.generation.first_token_ms is not None
+        if begun or self.engine != self._admission.engine or not others or isinstance(error, EngineSilent):
+            return False
+        self._report(error)
+        self._process.counters.moved.inc()
+        self.engine = steady_choice(others, self._admission.target.adapter, adapter_slots().running)
+        await self._process.database(
+            moved,
+            tenant_id=self._admitted.tenant_id,
+            turn_id=self._admitted.turn_id,
+            engine_id=self._admission.engines[self.engine],
         )
-        async with seat, aclosing(source):
-            async for chunk in source:
-                self._take(chunk)
-                if chunk.finish_reason == "abort":
-                    raise EngineBroken("the engine aborted the request")
-                yield chunk
+        return True
+
+    def _report(self, error: Exception) -> None:
+        if isinstance(error, EngineGone | AdapterMissing):
+            asked, adapter = self.engine, self._admission.target.adapter
+            self._process.later(
+                self._process.database(registry.report, url=asked, served_name=adapter, error=error)
+            )
 
     def visible(self, chunk: Chunk) -> str:
         """Return the text of a chunk that a client may have now: a tool call is given out when it is whole."""
@@ -104,11 +158,7 @@ class Work:
         self.generation.latency_ms = self._elapsed_ms()
         self.settled = True
         self._process.counters.turn("failed")
-        if isinstance(error, EngineGone | AdapterMissing):
-            asked, adapter = self._admission.engine, self._admission.target.adapter
-            self._process.later(
-                self._process.database(registry.report, url=asked, served_name=adapter, error=error)
-            )
+        self._report(error)
         try:
             await self._process.ledger.run(
                 failing(

@@ -15,11 +15,12 @@ import statistics
 import tempfile
 import time
 from collections import defaultdict
-from contextlib import aclosing, nullcontext
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import django
+from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.local")
 django.setup()
@@ -27,6 +28,7 @@ django.setup()
 from apps.engines.client import EngineClient  # noqa: E402 - settings come first
 from apps.engines.slots import AdapterSlots  # noqa: E402
 from apps.engines.slots.rules import Rules  # noqa: E402
+from apps.engines.slots.sharing import shared_reply  # noqa: E402
 from embedded.engine import BATCH_SLOTS  # noqa: E402
 from tests.load import _engine  # noqa: E402
 from tests.load._requests import p99  # noqa: E402
@@ -68,16 +70,18 @@ async def measure(
     async def ask(policy: str) -> None:
         ids = _engine.some_ids(chance, options.served, options.prompt)
         asked, first = time.monotonic(), None
-        seat = (
-            nullcontext() if slots is None else slots.seat(engine=client.url, adapter=policy, tenant=policy)
-        )
-        async with (
-            seat,
-            aclosing(client.generate(input_ids=ids, sampling=sampling, adapter=policy)) as source,
-        ):
-            async for chunk in source:
-                first = first or time.monotonic()
-                arm.tokens += len(chunk.output_ids)
+        async with AsyncExitStack() as stack:
+            if slots is None:
+                source = client.generate(input_ids=ids, sampling=sampling, adapter=policy)
+            else:
+                seat = await stack.enter_async_context(
+                    slots.seat(engine=client.url, adapter=policy, tenant=policy)
+                )
+                source = shared_reply(client, seat, input_ids=ids, sampling=sampling, adapter=policy)
+            async with aclosing(source):
+                async for chunk in source:
+                    first = first or time.monotonic()
+                    arm.tokens += len(chunk.output_ids)
         assert first is not None
         arm.first_token[policy].append(first - asked)
 
@@ -101,7 +105,7 @@ async def compare(client: EngineClient, names: list[str], options: argparse.Name
     slots = AdapterSlots(
         capacity=capacity,
         redis_url=options.redis or None,
-        rules=Rules(turn_s=options.turn_s) if options.turn_s is not None else Rules(),
+        rules=Rules(turn_s=options.turn_s, slice_tokens=options.slice_tokens),
     )
     rounds: list[dict[str, dict[str, float]]] = []
     pooled: dict[str, Arm] = defaultdict(Arm)
@@ -124,8 +128,10 @@ async def compare(client: EngineClient, names: list[str], options: argparse.Name
         rounds.append(results)
     await slots.close()
 
-    def ratio(way: str) -> float:
+    def ratio(way: str) -> float | None:
         worst = "worst_policy_p99_s"
+        if way not in options.ways or "within" not in options.ways:
+            return None
         return statistics.median(one[way][worst] / one["within"][worst] for one in rounds)
 
     return {
@@ -137,7 +143,17 @@ async def compare(client: EngineClient, names: list[str], options: argparse.Name
         "live_adapters": len(names),
         **{
             name: getattr(options, name)
-            for name in ("model", "rounds", "slots", "parallel", "requests", "prompt", "reply", "turn_s")
+            for name in (
+                "model",
+                "rounds",
+                "slots",
+                "parallel",
+                "requests",
+                "prompt",
+                "reply",
+                "turn_s",
+                "slice_tokens",
+            )
         },
     }
 
@@ -158,13 +174,14 @@ async def run(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-slots-") as name:
         folder = Path(name)
         served = options.served = _engine.model_directory(options.model, folder)
+        settings.MODEL_PATH = served
         live = 3 * options.slots
         with _engine.engine(served, folder, slots=options.slots, loaded_slots=live + 2) as server:
             async with _engine.client(server) as client:
                 result = await compare(client, await prepare(client, folder, served, live), options)
     target = _engine.bench_directory() / options.output
     target.write_text(json.dumps(result, indent=2) + "\n")
-    print(f"worst policy's p99: {result['ratio']:.2f} x of within slots, bare {result['ratio_bare']:.2f} x")
+    print(f"worst policy's p99 over that within slots: {result['ratio']}, bare {result['ratio_bare']}")
 
 
 def main() -> None:
@@ -177,7 +194,10 @@ def main() -> None:
     parser.add_argument("--parallel", type=int, help="requests at a time; twice the slots without it")
     parser.add_argument("--prompt", type=int, default=48, help="tokens")
     parser.add_argument("--reply", type=int, default=24, help="tokens")
-    parser.add_argument("--turn-s", type=float, help="see apps.engines.slots.rules.Rules.turn_s")
+    parser.add_argument(
+        "--turn-s", type=float, default=Rules.turn_s, help="see apps.engines.slots.rules.Rules"
+    )
+    parser.add_argument("--slice-tokens", type=int, default=Rules.slice_tokens, help="as there")
     parser.add_argument("--redis", default="", help="URL; without it the slots are this process's alone")
     parser.add_argument("--output", default="slots.json", help="the file's name in var/bench")
     parser.add_argument("--ways", nargs="+", default=["within", "bare", "fair"])

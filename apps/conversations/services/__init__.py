@@ -11,6 +11,7 @@ from apps.conversations.services.outcome import (
     completing,
     fail_turn,
     failing,
+    moved,
 )
 from apps.conversations.services.upkeep import close_idle_sessions, fail_lost_turns
 
@@ -30,5 +31,6 @@ __all__ = [
     "fail_turn",
     "failing",
     "give_feedback",
+    "moved",
     "place_asked",
 ]

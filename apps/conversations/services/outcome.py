@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.conversations.canonical import Message, canonical_message, clean, link
-from apps.conversations.models import TurnState
+from apps.conversations.models import Turn, TurnState
 from kernel.calls import Call, Plan, array, call, run
 from kernel.errors import Conflict, NotFound
 from kernel.tenancy import tenant_scope
@@ -56,6 +56,12 @@ def fail_turn(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, error: str, generatio
     """Keep what was written before a part failed, and why. Does nothing to a turn that has ended."""
     with tenant_scope(tenant_id):
         run(failing(tenant_id=tenant_id, turn_id=turn_id, error=error, generation=generation))
+
+
+def moved(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, engine_id: uuid.UUID) -> None:
+    """Say that another engine than the one chosen at admission is asked. Does nothing to a turn that has ended."""
+    with tenant_scope(tenant_id):
+        Turn.objects.filter(id=turn_id, state=TurnState.PENDING).update(engine_id=engine_id)
 
 
 def completing(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, generation: Generation) -> Plan[None]:

@@ -4,6 +4,6 @@ async with adapter_slots().seat(engine=url, adapter=name, tenant=tenant_id):
     ...generate...
 """
 
-from apps.engines.slots.seats import AdapterSlots, adapter_slots
+from apps.engines.slots.seats import AdapterSlots, Seat, adapter_slots
 
-__all__ = ["AdapterSlots", "adapter_slots"]
+__all__ = ["AdapterSlots", "Seat", "adapter_slots"]

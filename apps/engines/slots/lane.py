@@ -26,6 +26,8 @@ class _Turn:
     tenant: str
     since: float
     running: int = 0
+    pinned: int = 0
+    """Those of the running that cannot be paused."""
     idle_since: float = 0.0
 
 
@@ -56,6 +58,7 @@ class Lane:
         self._turns: dict[str, _Turn] = {}
         self._queues: dict[str, _Queue] = {}
         self._contended = False
+        self._due: frozenset[str] = frozenset()
         self._alone_until = 0.0
         self._others = 0
         self._wake = asyncio.Event()
@@ -102,6 +105,19 @@ class Lane:
             turn.idle_since = self._clock()
             if self._contended or self._queues:
                 self._wake.set()
+
+    def pin(self, adapter: str, count: int = 1) -> None:
+        """Say that one more (`count` -1: one fewer) of an adapter's running requests cannot be paused."""
+        self._turns[adapter].pinned += count
+
+    def due(self, adapter: str) -> bool:
+        """Return whether an adapter's turn is asked back: somebody waits, and it has lasted."""
+        return adapter in self._due
+
+    @property
+    def contended(self) -> bool:
+        """Whether somebody, here or in another process, waits for a slot that is not there."""
+        return self._contended
 
     @property
     def held(self) -> frozenset[str]:
@@ -157,7 +173,7 @@ class Lane:
                 self._give_up({name for name, turn in self._turns.items() if turn.running == 0})
                 decision = self._decide(look, now)
             if await self._tell(look, decision, now):
-                self._contended = decision.contended
+                self._contended, self._due = decision.contended, decision.due
                 self._grant(decision.granted, now)
                 return
 
@@ -197,7 +213,10 @@ class Lane:
         self._alone_until = self._clock() + _ALONE_S
 
     def _standing(self, *, granted: frozenset[str] = frozenset(), now: float = 0.0) -> Standing:
-        held = {name: Claim(turn.tenant, turn.since) for name, turn in self._turns.items()}
+        held = {
+            name: Claim(turn.tenant, turn.since, pausable=turn.pinned == 0)
+            for name, turn in self._turns.items()
+        }
         for name in granted - held.keys():
             held[name] = Claim(self._queues[name].tenant, now)
         waiting = {

@@ -4,7 +4,8 @@ An engine batches at most so many distinct adapters. Left to itself it lets requ
 overtake all others, for as long as they keep coming. Here requests are served in the order in which they came,
 with two exceptions. A tenant's policies count as having come later, the more slots that tenant has. And while an
 adapter's turn is young, more requests of it may join and overtake: they cost no slot, and a batch of few adapters
-is a fast one.
+is a fast one. Where somebody waits for whom there is no slot, the oldest turns are asked back: their requests pause
+after some tokens and wait like everybody else, so that a wait is some turns long and not the rest of somebody's reply.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,8 @@ class Claim:
     tenant: str
     at: float
     """Of a held slot: since when its turn runs. Of a waiting adapter: since when its first request waits."""
+    pausable: bool = True
+    """Of a held slot: whether all its requests can be paused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class Rules:
 
     turn_s: float = 0.25
     """While its turn is younger than this, an adapter's new requests may overtake those of others."""
+    slice_tokens: int = 4
+    """A request that is to pause first gets so many more tokens since it was last let in."""
     tenant_handicap_s: float = 1.0
     """For each other slot that a tenant has, a policy of it counts as having come so much later."""
 
@@ -49,6 +54,8 @@ class Decision:
     """Those of its waiting adapters whose requests may go now."""
     contended: bool
     """Somebody waits who gets nothing now: turns that have lasted take no more requests, idle slots are given up."""
+    due: frozenset[str] = frozenset()
+    """Those of its turns that are asked back for who waits."""
 
 
 def decide(*, slots: int, now: float, mine: Standing, others: Sequence[Standing], rules: Rules) -> Decision:
@@ -57,7 +64,7 @@ def decide(*, slots: int, now: float, mine: Standing, others: Sequence[Standing]
     held = _earliest(standing.held for standing in everybody)
     waiting = _earliest(standing.waiting for standing in everybody)
     tenants = _slots_of_tenants(held)
-    running, blocked = set(held), False
+    running, blocked, short = set(held), False, 0
     granted: set[str] = set()
     remaining = dict(waiting)
     while remaining:
@@ -77,18 +84,30 @@ def decide(*, slots: int, now: float, mine: Standing, others: Sequence[Standing]
             if name != BASE:
                 tenants[claim.tenant] = tenants.get(claim.tenant, 0) + 1
         else:
-            blocked = True
+            blocked, short = True, short + 1
             continue
         granted.add(name)
-    return Decision(frozenset(granted & mine.waiting.keys()), contended=blocked)
+    lasted = [
+        name
+        for name, claim in held.items()
+        if claim.pausable and name not in granted and now - claim.at >= rules.turn_s
+    ]
+    lasted.sort(key=lambda name: (held[name].at, name))
+    return Decision(
+        frozenset(granted & mine.waiting.keys()),
+        contended=blocked,
+        due=frozenset(lasted[:short]) & mine.held.keys(),
+    )
 
 
 def _earliest(claims: Iterable[Mapping[str, Claim]]) -> dict[str, Claim]:
     merged: dict[str, Claim] = {}
     for of_process in claims:
         for name, claim in of_process.items():
-            if name not in merged or claim.at < merged[name].at:
-                merged[name] = claim
+            known = merged.get(name, claim)
+            merged[name] = Claim(
+                known.tenant, min(known.at, claim.at), pausable=known.pausable and claim.pausable
+            )
     return merged
 
 

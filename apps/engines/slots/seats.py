@@ -27,6 +27,49 @@ _ASK_AGAIN_S = 60.0
 _ASK_SOON_S = 2.0
 
 
+class Seat:
+    """One request's place in an engine's batch, given back and taken again while the request is paused."""
+
+    def __init__(
+        self, lane: Lane | None, name: str, enter: Callable[[], Awaitable[None]], least: int
+    ) -> None:
+        self.slice_tokens = least
+        """So many tokens a request writes at least before it pauses."""
+        self._lane = lane
+        self._name = name
+        self._enter = enter
+        self._pinned = self._inside = False
+
+    @property
+    def contended(self) -> bool:
+        """Whether somebody waits for a slot of this engine."""
+        return self._lane is not None and self._lane.contended
+
+    @property
+    def asked_back(self) -> bool:
+        """Whether this request's slot is wanted by somebody who has waited."""
+        return self._lane is not None and self._lane.due(self._name)
+
+    async def take(self) -> None:
+        """Wait for the place. Raises EngineBusy where the turn does not come in time."""
+        await self._enter()
+        self._inside = True
+
+    def pin(self) -> None:
+        """Say that this request cannot be paused: its slot is not asked back before it has ended."""
+        if self._lane is not None and not self._pinned:
+            self._pinned = True
+            self._lane.pin(self._name)
+
+    def give_back(self) -> None:
+        """Leave the place, for good or until it is taken again."""
+        if self._inside and self._lane is not None:
+            if self._pinned:
+                self._lane.pin(self._name, -1)
+            self._lane.leave(self._name)
+        self._inside = self._pinned = False
+
+
 class AdapterSlots:
     """The slots of all engines, as one process uses them. Belongs to one event loop."""
 
@@ -61,26 +104,31 @@ class AdapterSlots:
         )
 
     @asynccontextmanager
-    async def seat(self, *, engine: str, adapter: str | None, tenant: uuid.UUID | str) -> AsyncIterator[None]:
+    async def seat(self, *, engine: str, adapter: str | None, tenant: uuid.UUID | str) -> AsyncIterator[Seat]:
         """Hold a place in an engine's batch while a request is sent there and answered.
 
         The bare base (None) takes a slot while any request uses it, as it does in the engine: so that many
         adapters fit without it, and one fewer beside it. Nobody waits for an engine whose capacity is not known
-        yet. Raises EngineBusy where the turn does not come in time.
+        yet. Raises EngineBusy where the turn does not come in time. Who can neither pause nor say so by `pin` just
+        holds on.
         """
         slots = self._slots_of(engine)
         lane = self._lane(engine) if slots > 0 else None
         name, whose = (BASE, "") if adapter is None else (adapter, str(tenant))
-        if lane is not None:
-            await lane.enter(name, tenant=whose, slots=slots, within_s=self._wait_s)
+
+        async def enter() -> None:
+            if lane is not None:
+                await lane.enter(name, tenant=whose, slots=slots, within_s=self._wait_s)
+
+        seat = Seat(lane, name, enter, self._rules.slice_tokens)
+        await seat.take()
         self._running[engine] += 1
         self.counters.requests.labels(engine, "base" if adapter is None else "adapter").inc()
         try:
-            yield
+            yield seat
         finally:
             self._running[engine] -= 1
-            if lane is not None:
-                lane.leave(name)
+            seat.give_back()
 
     def running(self, engine: str) -> int:
         """Return how many requests of this process an engine is working on. Safe from any thread."""

@@ -108,7 +108,7 @@ def _written(standing: Standing, now: float) -> bytes:
     return orjson.dumps(
         {
             "at": now,
-            "held": {name: [claim.tenant, claim.at] for name, claim in standing.held.items()},
+            "held": {name: [claim.tenant, claim.at, claim.pausable] for name, claim in standing.held.items()},
             "waiting": {name: [claim.tenant, claim.at] for name, claim in standing.waiting.items()},
         }
     )

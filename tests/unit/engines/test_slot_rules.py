@@ -72,3 +72,33 @@ def test_and_is_not_starved_for_it() -> None:
 def test_the_base_is_one_of_them_and_belongs_to_no_tenant() -> None:
     assert granted(standing(held={BASE: 0, "a": 0}, waiting={"b": 1})) == ([], True)
     assert granted(standing(waiting={BASE: 1, "a": 2, "b": 3}, tenant="t")) == ([BASE, "a"], True)
+
+
+def due(mine: Standing, *others: Standing, slots: int = 2, now: float = 100.0) -> list[str]:
+    return sorted(decide(slots=slots, now=now, mine=mine, others=others, rules=RULES).due)
+
+
+def test_the_oldest_turns_are_asked_back_as_many_as_wait() -> None:
+    mine = standing(held={"a": 1, "b": 2, "c": 3}, waiting={"x": 50, "y": 51})
+    assert due(mine, slots=3) == ["a", "b"]
+    assert due(standing(held={"c": 3}), standing(held={"a": 1, "b": 2}, waiting={"x": 50}), slots=3) == []
+    assert due(standing(held={"a": 1}), standing(held={"b": 2}, waiting={"x": 50})) == ["a"]
+
+
+def test_nobody_waits_and_nothing_is_asked_back() -> None:
+    assert due(standing(held={"a": 1, "b": 2})) == []
+    assert due(standing(held={"a": 1}, waiting={"x": 50})) == []
+    assert due(standing(held={"a": 1, "b": 2}, waiting={"a": 50})) == []
+
+
+def test_a_young_turn_and_one_that_cannot_pause_are_not_asked_back() -> None:
+    assert due(standing(held={"a": 99.5, "b": 2}, waiting={"x": 50, "y": 50})) == ["b"]
+    pinned = Standing({"a": Claim("t", 1, pausable=False), "b": Claim("u", 2)}, {"x": Claim("v", 50)})
+    assert due(pinned) == ["b"]
+    # by one process's word it cannot pause, whatever another one says of its part
+    elsewhere = Standing({"a": Claim("t", 1, pausable=False)}, {"x": Claim("v", 50)})
+    assert due(standing(held={"a": 1, "b": 99.5}), elsewhere) == []
+
+
+def test_who_paused_waits_behind_those_who_came_before_the_pause() -> None:
+    assert granted(standing(held={"b": 50}, waiting={"a": 99, "x": 98})) == (["x"], True)
