@@ -44,6 +44,7 @@ app.conf.update(
     task_default_queue="ops",
     task_create_missing_queues=True,
     include=[
+        "workers.alerts",
         "workers.judging",
         "workers.samples",
         "workers.training",

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from apps.adapters import store
+from apps.alerts import delivery as alerts
 from apps.conversations import services as conversations
 from apps.engines import services as engines
 from apps.judging import upkeep as judging
@@ -55,6 +56,7 @@ def find_lost_work() -> None:
         if backlog("judge") < ENOUGH:
             judging.ask_for_unjudged(older_than_s=LOST_AFTER_S, limit=AT_ONCE)
             learning.ask_for_unsampled(older_than_s=LOST_AFTER_S, limit=AT_ONCE)
+            alerts.ask_for_due(older_than_s=LOST_AFTER_S, limit=AT_ONCE)
         if backlog("train") < learning.queued_runs():
             learning.announce_queued(older_than_s=LOST_AFTER_S)
         if backlog("ops") < ENOUGH:

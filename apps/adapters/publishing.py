@@ -16,6 +16,8 @@ from apps.adapters import placement, store
 from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
 from apps.adapters.preflight import PreflightRefused, preflight
 from apps.adapters.services import point
+from apps.alerts import services as alerts
+from apps.alerts.models import Event, Severity
 from apps.engines import registry
 from apps.engines.loading import Placed, Result
 from apps.engines.replies import EngineUnavailable
@@ -135,6 +137,18 @@ def _refuse(version: AdapterVersion, check: str, reason: str, detail: dict[str, 
             target=f"version:{version.pk}",
             tenant_id=version.tenant_id,
             detail={"number": version.number, "reason": version.reason},
+        )
+        alerts.alert(
+            tenant_id=version.tenant_id,
+            event=Event.VERSION_REFUSED,
+            severity=Severity.WARNING,
+            words=f"Version {version.number} of {version.policy.name} did not pass its checks: {version.reason}",
+            done="The version before it goes on answering.",
+            policy_id=version.policy_id,
+            run_id=version.run_id,
+            version_id=version.pk,
+            data={"policy": version.policy.name, "number": version.number, "check": check},
+            dedupe_key=f"refused:{version.pk}",
         )
     logger.error("%s is refused by %s: %s", version.served_name, check, reason)
     return Published(version.pk, version.policy_id, "refused", version.reason)

@@ -14,6 +14,8 @@ from apps.accounts.models import Tenant
 from apps.adapters import placement, store
 from apps.adapters.models import AdapterVersion, PointerMove, Policy, VersionState
 from apps.adapters.selectors import next_number, version_of
+from apps.alerts import services as alerts
+from apps.alerts.models import Event, Severity
 from apps.engines import registry
 from kernel import audit
 from kernel.errors import Conflict, InvalidInput, NotFound
@@ -129,7 +131,7 @@ def point(*, policy: Policy, version: AdapterVersion | None, actor: str, reason:
     if allowed.update(live=version) != 1:
         raise Conflict("only a ready version of the policy may become live")
     policy.live = version
-    PointerMove.objects.create(
+    move = PointerMove.objects.create(
         tenant_id=policy.tenant_id,
         policy=policy,
         from_version=before,
@@ -148,10 +150,30 @@ def point(*, policy: Policy, version: AdapterVersion | None, actor: str, reason:
             "reason": reason[:500],
         },
     )
+    alerts.alert(
+        tenant_id=policy.tenant_id,
+        event=Event.VERSION_LIVE,
+        severity=Severity.INFO,
+        words=(
+            f"{policy.name} answers from {_named(version)} now, before from {_named(before)}: {reason[:500]}"
+        ),
+        policy_id=policy.pk,
+        version_id=version.pk if version else None,
+        data={
+            "policy": policy.name,
+            "from": before.number if before else 0,
+            "to": version.number if version else 0,
+        },
+        dedupe_key=f"point:{move.pk}",
+    )
     others = AdapterVersion.objects.filter(policy=policy, state=VersionState.READY)
     if version is not None:
         others = others.exclude(pk=version.pk)
     registry.unwant(served_names=others.values_list("served_name", flat=True))
+
+
+def _named(version: AdapterVersion | None) -> str:
+    return f"version {version.number}" if version else "the bare base"
 
 
 @dataclass(frozen=True, slots=True)

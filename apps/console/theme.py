@@ -46,6 +46,14 @@ _GROUPS: list[tuple[str, list[tuple[str, str, str]]]] = [
         ],
     ),
     (
+        "Alerts",
+        [
+            ("Alerts", "alerts_alert", "notifications"),
+            ("Deliveries", "alerts_delivery", "send"),
+            ("Webhook endpoints", "alerts_webhookendpoint", "webhook"),
+        ],
+    ),
+    (
         "Record",
         [("Outbox", "kernel_outboxmessage", "outbox"), ("Audit", "kernel_auditentry", "history_edu")],
     ),

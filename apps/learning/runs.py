@@ -11,6 +11,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, Policy
+from apps.alerts import services as alerts
+from apps.alerts.models import Event, Severity
 from apps.learning import fairness, schedule
 from apps.learning.config import TrainingConfig, resolve
 from apps.learning.models import OPEN_RUN_STATES, RewardBaseline, RunState, Sample, SampleState, TrainingRun
@@ -188,6 +190,18 @@ def close(run: TrainingRun, state: RunState, reason: str) -> None:
     run.lease_until = None
     run.finished_at = timezone.now()
     run.save()
+    if state == RunState.FAILED:
+        alerts.alert(
+            tenant_id=run.tenant_id,
+            event=Event.RUN_FAILED,
+            severity=Severity.WARNING,
+            words=f"A training run of {run.policy.name} failed: {run.reason}",
+            done="The live version goes on answering; the next run starts by itself after a pause.",
+            policy_id=run.policy_id,
+            run_id=run.id,
+            data={"policy": run.policy.name, "trigger": run.trigger},
+            dedupe_key=f"failed:{run.id}",
+        )
 
 
 def requeue(run: TrainingRun, reason: str, *, delay_s: float = 0.0) -> None:

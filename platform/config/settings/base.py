@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "kernel",
     "apps.accounts",
+    "apps.alerts",
     "apps.engines",
     "apps.adapters",
     "apps.keys",
@@ -115,7 +116,10 @@ DATABASES["default"]["OPTIONS"] = {**DATABASES["default"].get("OPTIONS", {}), **
 DATABASES["default"]["TEST"] = {"NAME": DATABASES["default"]["NAME"]}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-_MIGRATED = ("kernel", "accounts", "engines", "adapters", "keys", "conversations", "judging", "learning")
+_MIGRATED = (
+    *("kernel", "accounts", "alerts", "engines", "adapters", "keys", "conversations", "judging"),
+    *("learning",),
+)
 MIGRATION_MODULES = {label: f"migrations.{label}" for label in _MIGRATED}
 
 # --- Redis protocol: wake-ups, caches, limits. Losing all of it loses no work.
@@ -195,6 +199,15 @@ STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
 WHITENOISE_USE_FINDERS = True
 EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
 EMAIL_FILE_PATH = ATTUNE_HOME / "mail"
+
+DEFAULT_FROM_EMAIL = env.text("MAIL_FROM", "Attune <attune@localhost>")
+EMAIL_TIMEOUT = 15
+
+# --- webhooks: private addresses are refused, but for these (10.1.0.0/16, 127.0.0.0/8 …); plain http goes nowhere else
+WEBHOOK_ALLOWED_NETWORKS = env.listed("WEBHOOK_ALLOWED_NETWORKS")
+WEBHOOK_TIMEOUT_S = env.number("WEBHOOK_TIMEOUT_S", 10.0)  # of one attempt, from name look-up to answer
+# older keys still open what was sealed under them
+SECRET_KEY_FALLBACKS = env.listed("SECRET_KEY_FALLBACKS")
 
 # --- engines and the base model
 ENGINE_URLS = env.listed("ENGINE_URLS", "http://127.0.0.1:30000")

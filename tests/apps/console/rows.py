@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.accounts.models import EndUser, Membership, Role, Tenant, User
 from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
+from apps.alerts.models import Alert, Attempt, Delivery, Event, Severity, WebhookEndpoint
 from apps.conversations.models import Feedback, Session, Turn, TurnState
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
 from apps.judging.models import Hint, Judgement, JudgementState, Vote
@@ -100,6 +101,7 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
             finished_at=timezone.now(),
         )
         TrainerAccount.objects.create(tenant=tenant, deficit_s=30.0)
+        _told(tenant, user, policy, run, text[:200])
         RewardBaseline.objects.create(tenant=tenant, policy=policy, state={"mean": 0.1})
         session = Session.objects.create(
             tenant=tenant,
@@ -127,6 +129,27 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
             actor="system:test", action="test.fill", target=f"tenant:{tenant.pk}", tenant_id=tenant.pk
         )
     return Rows(tenant, user, key, policy, version, older, session, previous, sample, run, engine)
+
+
+def _told(tenant: Tenant, user: User, policy: Policy, run: TrainingRun, text: str) -> None:
+    now = timezone.now()
+    alert = Alert.objects.create(
+        tenant=tenant,
+        event=Event.RUN_FAILED,
+        severity=Severity.WARNING,
+        words=f"a run failed {text}",
+        policy_id=policy.pk,
+        run_id=run.pk,
+        dedupe_key="test",
+    )
+    endpoint = WebhookEndpoint.objects.create(
+        tenant=tenant, url="https://hooks.example/in", events=[Event.RUN_FAILED.value], secret="sealed"
+    )
+    hook = Delivery.objects.create(
+        tenant=tenant, alert=alert, endpoint=endpoint, state="dead", attempts=1, due_at=now, reason=text
+    )
+    Delivery.objects.create(tenant=tenant, alert=alert, recipient=user.email, due_at=now)
+    Attempt.objects.create(tenant=tenant, delivery=hook, number=1, status=500, answer=text, took_ms=3.5)
 
 
 def operator(email: str = "operator@localhost") -> User:

@@ -10,6 +10,7 @@ from pytest_django import Settings
 
 from apps.accounts.models import User
 from apps.adapters.models import PointerMove, Policy
+from apps.alerts.models import Delivery, WebhookEndpoint
 from apps.engines.models import DesiredAdapter, Engine, LoadedAdapter, LoadState
 from apps.learning.models import RunState, TrainingRun
 from kernel.models import AuditEntry, OutboxMessage
@@ -172,3 +173,28 @@ def test_an_act_needs_the_token_of_the_page_that_asked(acme: Rows, boss: User) -
 
 def test_an_act_that_does_not_exist_is_404(acme: Rows, console: Client) -> None:
     assert console.get(act_url(acme.policy, "erase")).status_code == 404
+
+
+def test_a_dead_delivery_is_replayed_and_an_endpoint_switched_off_and_on(
+    acme: Rows, console: Client, boss: User
+) -> None:
+    dead = Delivery.objects.get(state="dead")
+    done = console.post(act_url(dead, "replay"), WHY, follow=True)
+    assert "Replay: it is tried again now, from the start." in done.content.decode()
+    dead.refresh_from_db()
+    assert (dead.state, dead.retries) == ("pending", 0)
+    again = console.post(act_url(dead, "replay"), WHY, follow=True).content.decode()
+    assert "Replay: not done. the delivery is pending, only dead ones are replayed" in again
+
+    endpoint = WebhookEndpoint.objects.get()
+    console.post(act_url(endpoint, "switch-off"), WHY)
+    endpoint.refresh_from_db()
+    assert (endpoint.enabled, endpoint.disabled_reason) == (False, "because I say so")
+    console.post(act_url(endpoint, "switch-on"), WHY)
+    endpoint.refresh_from_db()
+    assert (endpoint.enabled, endpoint.disabled_reason) == (True, "")
+    assert [action for action, _ in acts_of(boss) if not action.startswith("console.")] == [
+        "delivery.replay",
+        "webhook.disable",
+        "webhook.enable",
+    ]

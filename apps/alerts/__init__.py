@@ -1,0 +1,1 @@
+"""What a tenant is told without asking: alerts, by mail and by signed webhook."""
