@@ -14,9 +14,13 @@ MAX_HINT_CHARACTERS = 600
 
 
 class JudgeUnavailable(Unavailable):
-    """The judge did not answer at all. Asking again later may work."""
+    """The judge did not answer at all. Asking again later may work. `votes`: what was tried, none of it valid."""
 
     code = "judge_unavailable"
+
+    def __init__(self, message: str, *, votes: "tuple[CastVote, ...]" = ()) -> None:
+        super().__init__(message)
+        self.votes = votes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,10 @@ class CastVote:
     text: str
     latency_ms: float
     tokens: int = 0
+    """That the judge wrote."""
     abstained_because: str = ""
+    prompt_tokens: int = 0
+    """That the judge read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +65,35 @@ class Opinion:
 class Judge(Protocol):
     """Anything that can say whether a reply was to its reader's liking."""
 
-    name: str
-    """Backend and model, as shown to people; at most 60 characters."""
-    prompt_version: str
-    """Changes whenever the same turn might be judged differently; at most 40 characters."""
-    deadline_s: float
-    """`judge` returns or raises within this many seconds."""
+    @property
+    def name(self) -> str:
+        """Backend and model, as shown to people; at most 60 characters."""
+
+    @property
+    def prompt_version(self) -> str:
+        """Changes whenever the same turn might be judged differently; at most 40 characters."""
+
+    @property
+    def votes(self) -> int:
+        """How many votes a judging has."""
+
+    @property
+    def temperature(self) -> float:
+        """What they are sampled at; 0 where there is nothing to sample."""
+
+    @property
+    def reads_rubric(self) -> bool:
+        """Whether a tenant's rubric makes a difference."""
+
+    @property
+    def deadline_s(self) -> float:
+        """`judge` returns or raises within this many seconds."""
 
     def judge(self, view: TurnView) -> Opinion:
         """Return the votes and hints. Raises JudgeUnavailable where nothing could be asked."""
+
+    def most_tokens(self, view: TurnView) -> int:
+        """Return the most tokens that judging this can cost, read and written; 0 where it costs nothing."""
 
 
 def strict_majority(votes: tuple[CastVote, ...]) -> tuple[int, str]:

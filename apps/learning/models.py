@@ -85,7 +85,12 @@ class Sample(TenantModel):
     source = models.CharField(max_length=10, help_text="The turn's kind: live, rollout or shadow.")
     state = models.CharField(max_length=10, choices=SampleState.choices, default=SampleState.READY)
     reason = models.CharField(max_length=200, blank=True)
-    reward = models.FloatField(null=True)
+    reward = models.FloatField(null=True, help_text="Process reward: what was said of the reply.")
+    rollout_outcome = models.FloatField(null=True, help_text="Reward of the whole attempt it belongs to.")
+    rollout_group = models.CharField(
+        max_length=200, blank=True, help_text="Attempts at one task carry the same word."
+    )
+    rollout_step = models.PositiveIntegerField(default=0, help_text="Which turn of its attempt, from 0.")
     hints = models.JSONField(default=list, help_text="[{text, prompt_ids}…], best first, at most three.")
     version = models.ForeignKey(AdapterVersion, null=True, on_delete=models.PROTECT, related_name="+")
     run = models.ForeignKey(TrainingRun, null=True, on_delete=models.SET_NULL, related_name="samples")

@@ -7,8 +7,9 @@ from django.db import transaction
 
 from apps.conversations.models import Turn, TurnState
 from apps.engines.chat import chat_format
-from apps.judging.models import JudgementState
-from apps.judging.selectors import verdict
+from apps.judging.models import JudgementState, Trajectory
+from apps.judging.reasons import Reason, reason_of
+from apps.judging.selectors import Verdict, verdict
 from apps.learning import schedule
 from apps.learning.eligibility import Worth, worth
 from apps.learning.models import Sample, SampleState
@@ -43,8 +44,10 @@ def make_sample(*, turn_id: uuid.UUID) -> Sample | None:
                 ask_again(turn)
             return sample
         said = verdict(turn.id)
-        result = worth(turn, said)
-        if said is None and result.refused == "no next state" and _may_still_be_said(turn):
+        trajectory = Trajectory.objects.filter(session_id=turn.session_id).first()
+        outcome = trajectory.outcome if trajectory is not None else None
+        result = worth(turn, said, outcome=outcome)
+        if _may_still_be_said(turn, said, trajectory) and _waits(result):
             return sample
         hints = [] if result.refused else _rendered(turn, result.hints)
         result = _with_hints(result, hints)
@@ -54,6 +57,9 @@ def make_sample(*, turn_id: uuid.UUID) -> Sample | None:
         sample.state = SampleState.INELIGIBLE if result.refused else SampleState.READY
         sample.reason = (result.refused or result.note)[:200]
         sample.reward = result.reward
+        sample.rollout_outcome = result.outcome
+        sample.rollout_group = trajectory.task_group if trajectory is not None else ""
+        sample.rollout_step = _step_of(turn) if trajectory is not None else 0
         sample.hints = hints
         sample.save()
         if sample.state == SampleState.READY:
@@ -94,11 +100,26 @@ def ask_again(turn: Turn, *, delay_s: float = CLAIMED_WAIT_S) -> None:
     )
 
 
-def _may_still_be_said(turn: Turn) -> bool:
-    """Whether a verdict is on its way, or the conversation is not over."""
+def _waits(result: Worth) -> bool:
+    """Whether what is still to be said could change this: what a turn is by itself, nothing can."""
+    return reason_of(result.refused) in (None, Reason.NO_NEXT_STATE, Reason.NO_SIGNAL)
+
+
+def _may_still_be_said(turn: Turn, said: Verdict | None, trajectory: Trajectory | None) -> bool:
+    """Whether a verdict or an attempt's outcome is on its way, or the conversation is not over."""
+    if trajectory is not None and trajectory.outcome is None and turn.session.idle_at is None:
+        return True
+    if said is not None:
+        return False
     if turn.next_state is None:
-        return turn.session.idle_at is None
+        # the last turn of an attempt has its outcome to go by
+        return turn.session.idle_at is None and trajectory is None
     return not turn.judgements.exclude(state=JudgementState.PENDING).exists()
+
+
+def _step_of(turn: Turn) -> int:
+    """Return how many turns of the same session came before."""
+    return Turn.objects.filter(session_id=turn.session_id, id__lt=turn.id).count()
 
 
 def _rendered(turn: Turn, hints: tuple[str, ...]) -> list[dict[str, object]]:
@@ -116,6 +137,6 @@ def _rendered(turn: Turn, hints: tuple[str, ...]) -> list[dict[str, object]]:
 
 def _with_hints(result: Worth, hints: list[dict[str, object]]) -> Worth:
     """Return the worth that is left when only `hints` could be rendered."""
-    if result.refused or hints or result.reward is not None:
+    if result.refused or hints or result.reward is not None or result.outcome is not None:
         return result
-    return Worth(refused="no signal: the hint does not fit into the prompt")
+    return Worth(refused=Reason.NO_SIGNAL.say("the hint does not fit into the prompt"))

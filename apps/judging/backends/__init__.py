@@ -6,10 +6,11 @@ from django.core.exceptions import ImproperlyConfigured
 from apps.judging.backends.cue import CueJudge
 from apps.judging.backends.openai_compatible import OpenAICompatibleJudge
 from apps.judging.judge import Judge
+from apps.judging.rules import Rules
 
 
-def configured_judge() -> Judge:
-    """Return the judge of the settings."""
+def configured_judge(rules: Rules) -> Judge:
+    """Return the judge of the settings, under a policy's rules."""
     if settings.JUDGE_BACKEND == "cue":
         return CueJudge()
     if settings.JUDGE_BACKEND == "openai":
@@ -19,7 +20,10 @@ def configured_judge() -> Judge:
             url=settings.JUDGE_URL,
             model=settings.JUDGE_MODEL,
             api_key=settings.JUDGE_API_KEY,
-            votes=settings.JUDGE_VOTES,
+            votes=rules.votes,
+            temperature=rules.temperature,
+            rubric=rules.rubric,
             deadline_s=settings.JUDGE_TIMEOUT_S,
+            concurrency=settings.JUDGE_CONCURRENCY,
         )
     raise ImproperlyConfigured(f"JUDGE_BACKEND={settings.JUDGE_BACKEND!r} is neither cue nor openai.")

@@ -256,6 +256,13 @@ JUDGE_MODEL = env.text("JUDGE_MODEL", "")
 JUDGE_API_KEY = env.text("JUDGE_API_KEY", "")
 JUDGE_TIMEOUT_S = env.number("JUDGE_TIMEOUT_S", 60.0)
 JUDGE_VOTES = env.integer("JUDGE_VOTES", 3)
+JUDGE_TEMPERATURE = env.number("JUDGE_TEMPERATURE", 0.6)
+JUDGE_CONCURRENCY = env.integer("JUDGE_CONCURRENCY", 48)  # requests to the judge at once from one process
+# tokens that judging may cost a tenant a day (UTC), read and written; 0 is no cap. A tenant's own number counts more
+JUDGE_DAILY_TOKENS = env.integer("JUDGE_DAILY_TOKENS", 0)
+# for a million tokens, in whatever currency; only shown
+JUDGE_PRICE_PROMPT = env.number("JUDGE_PRICE_PROMPT", 0.0)
+JUDGE_PRICE_COMPLETION = env.number("JUDGE_PRICE_COMPLETION", 0.0)
 
 # --- trainer
 TRAINER_MODEL_PATH = env.path(

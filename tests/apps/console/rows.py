@@ -13,7 +13,18 @@ from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy
 from apps.alerts.models import Alert, Attempt, Delivery, Event, Severity, WebhookEndpoint
 from apps.conversations.models import Feedback, Session, Turn, TurnState
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
-from apps.judging.models import Hint, Judgement, JudgementState, Vote
+from apps.judging.models import (
+    Hint,
+    Judgement,
+    JudgementState,
+    JudgeSettings,
+    JudgeSpend,
+    OptOut,
+    Rejudging,
+    Rubric,
+    Trajectory,
+    Vote,
+)
 from apps.keys.models import ApiKey, KeyScope, Limit
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainerAccount, TrainingRun
 from kernel import audit
@@ -121,6 +132,7 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
             previous = turn
             sample = _judged(turn, policy, version, run, text)
         assert previous is not None
+        _judging_rules(policy, user, session, text)
         Feedback.objects.create(tenant=tenant, turn=previous, user=user, score=-1, correction=text)
         OutboxMessage.objects.create(
             tenant=tenant, task="workers.judging.judge_turn", queue="judge", available_at=timezone.now()
@@ -235,4 +247,28 @@ def _judged(turn: Turn, policy: Policy, version: AdapterVersion, run: TrainingRu
         run=run,
         staleness=1,
         consumed_at=timezone.now(),
+    )
+
+
+def _judging_rules(policy: Policy, user: User, session: Session, text: str) -> None:
+    tenant_id, now = policy.tenant_id, timezone.now()
+    rubric = Rubric.objects.create(
+        tenant_id=tenant_id, policy=policy, number=1, text=f"be kind {text}"[:4000], actor=f"user:{user.pk}"
+    )
+    JudgeSettings.objects.create(tenant_id=tenant_id, votes=5, daily_tokens=1_000_000)
+    JudgeSpend.objects.create(tenant_id=tenant_id, day=now.date(), prompt_tokens=1200, completion_tokens=80)
+    OptOut.objects.create(tenant_id=tenant_id, end_user=session.end_user, actor="system:test", ended_at=now)
+    Trajectory.objects.create(tenant_id=tenant_id, session=session, task="a task", task_group="a group")
+    Rejudging.objects.create(
+        tenant_id=tenant_id,
+        policy=policy,
+        rubric=rubric,
+        since=now - dt.timedelta(days=1),
+        until=now,
+        judge="cue",
+        prompt_version="1",
+        votes_asked=1,
+        temperature=0.0,
+        actor="system:test",
+        total=2,
     )

@@ -7,6 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from apps.engines.chat import chat_format
+from tests.apps.judging.endpoint import Endpoint
 from tests.chat_model import build_chat_model
 from tests.tenants import Somebody, add_somebody
 
@@ -28,3 +29,10 @@ def _home(chat_model: Path, tmp_path: Path, settings: Settings) -> Iterator[None
 @pytest.fixture
 def somebody(db: None) -> Somebody:
     return add_somebody()
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    server = Endpoint()
+    yield server
+    server.stop()

@@ -1,8 +1,6 @@
 """Judging settles once: votes and hints as rows, a majority, a dead letter, and the call for a sample."""
 
 import threading
-import time
-from dataclasses import dataclass, field
 
 import pytest
 from django.db import connection
@@ -10,49 +8,17 @@ from django.utils import timezone
 
 from apps.conversations.models import Feedback, Turn, TurnKind, TurnState
 from apps.judging import services
-from apps.judging.judge import (
-    CastVote,
-    FoundHint,
-    JudgeUnavailable,
-    Opinion,
-    TurnView,
-    select_hints,
-    strict_majority,
-)
+from apps.judging.judge import CastVote, FoundHint, Opinion, TurnView, select_hints, strict_majority
 from apps.judging.models import Hint, Judgement, JudgementState, Vote
 from apps.judging.selectors import verdict
 from kernel.errors import Conflict
 from kernel.tenancy import tenant_scope
+from tests.apps.judging.told import Told
 from tests.apps.learning.ledger import add_turn, settle, unsent
 from tests.tenants import Somebody, add_somebody
 
 SAMPLE = "workers.samples.make_sample"
 JUDGE = "workers.judging.judge_turn"
-
-
-@dataclass
-class Told:
-    """A judge that says what it is told; counts how often it is asked."""
-
-    scores: tuple[int | None, ...] = (-1, -1, 1)
-    hints: tuple[str, ...] = ("Answer in one short sentence.",)
-    away: bool = False
-    pause_s: float = 0.0
-    name: str = "told"
-    prompt_version: str = "1"
-    deadline_s: float = 5.0
-    asked: list[TurnView] = field(default_factory=list)
-
-    def judge(self, view: TurnView) -> Opinion:
-        self.asked.append(view)
-        time.sleep(self.pause_s)
-        if self.away:
-            raise JudgeUnavailable("nobody there")
-        votes = tuple(
-            CastVote(score, f"vote {score}", 1.0, 5, "" if score is not None else "answer is not JSON")
-            for score in self.scores
-        )
-        return Opinion(votes, tuple(FoundHint(hint) for hint in self.hints))
 
 
 def judge(turn: Turn, backend: Told) -> Judgement | None:

@@ -110,10 +110,10 @@ def test_a_turn_that_may_never_teach_says_why(
     [
         ({"finish_reason": "length"}, "truncated"),
         ({"sampling": {"temperature": 0}}, "greedy"),
-        ({"sampling": {"temperature": 0.7, "top_p": 0.9}}, "sampled with top_p"),
+        ({"sampling": {"temperature": 0.7, "top_p": 0.9}}, "distorted: sampled with top_p"),
         (
             {"sampling": {"temperature": 0.7, "top_k": 40, "presence_penalty": 1.0}},
-            "sampled with presence_penalty, top_k",
+            "distorted: sampled with presence_penalty, top_k",
         ),
     ],
 )

@@ -17,7 +17,15 @@ class CueJudge:
 
     name = "cue-deterministic"
     prompt_version = "cues-2"
+    votes = 1
+    temperature = 0.0
+    reads_rubric = False
     deadline_s = 10.0
+
+    def most_tokens(self, view: TurnView) -> int:
+        """Return 0: it asks nobody."""
+        del view
+        return 0
 
     def judge(self, view: TurnView) -> Opinion:
         """Weigh the next state; where it finds fault, what it asks for is the hint, in the user's own words."""

@@ -1,0 +1,19 @@
+"""What changes judgements, and what shapes them."""
+
+from apps.judging.services.asking import ask_for_judgement, ask_for_sample
+from apps.judging.services.judgements import ATTEMPTS, judge
+from apps.judging.services.operators import change_judging, override, replay, write_rubric
+from apps.judging.services.outcomes import open_trajectory, record_outcome
+
+__all__ = [
+    "ATTEMPTS",
+    "ask_for_judgement",
+    "ask_for_sample",
+    "change_judging",
+    "judge",
+    "open_trajectory",
+    "override",
+    "record_outcome",
+    "replay",
+    "write_rubric",
+]
