@@ -14,7 +14,10 @@ class VoteSerializer(serializers.ModelSerializer[Vote]):
 
     class Meta:
         model = Vote
-        fields = ["number", "score", "text", "abstained_because", "latency_ms", "tokens"]
+        fields = [
+            *("attempt", "number", "prompt_version", "score", "text", "abstained_because", "latency_ms"),
+            *("prompt_tokens", "tokens"),
+        ]
 
 
 class HintSerializer(serializers.ModelSerializer[Hint]):
@@ -29,13 +32,17 @@ class JudgementSerializer(serializers.ModelSerializer[Judgement]):
     """One judging of one turn, with every vote."""
 
     turn = serializers.UUIDField(source="turn_id")
+    rubric = serializers.IntegerField(
+        source="rubric.number", default=None, allow_null=True, help_text="Its number; null: the built-in one."
+    )
     votes = VoteSerializer(many=True)
     hints = HintSerializer(many=True)
 
     class Meta:
         model = Judgement
         fields = [
-            *("id", "turn", "judge", "prompt_version", "state", "reward", "source", "reason"),
+            *("id", "turn", "judge", "prompt_version", "rubric", "votes_asked", "temperature"),
+            *("state", "reward", "source", "reason"),
             *("attempts", "votes", "hints", "created_at", "settled_at"),
         ]
         read_only_fields = fields
@@ -62,5 +69,5 @@ class JudgementsApi(ScopedViewSet[Judgement]):
 
     def rows(self) -> QuerySet[Judgement]:
         """Return the judgements that the caller may read."""
-        rows = Judgement.objects.prefetch_related("votes", "hints")
+        rows = Judgement.objects.select_related("rubric").prefetch_related("votes", "hints")
         return rows if self.caller.sees_everybody else rows.filter(turn__session__user_id=self.caller.user_id)
