@@ -207,6 +207,9 @@ def token_batch(
         base=joined(material.base, prox) if material.base else None,
         sizes=tuple(batch.sizes),
         candidates=few,
+        toward=None
+        if config.loss.prox == "recomputed"
+        else spread([1 / s.sample.staleness if s.sample.staleness else 0.0 for s in signals]),
     )
 
 

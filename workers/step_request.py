@@ -1,8 +1,10 @@
 """Between the ledger's rows and the trainer's contract, in both directions."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 
@@ -76,27 +78,22 @@ def sample_input(sample: Sample, *, default_temperature: float) -> SampleInput:
 
 def step_config(config: TrainingConfig, *, rank: int, alpha: int) -> StepConfig:
     """Return a policy's training configuration in the trainer's words."""
+    chosen = dataclasses.asdict(config)
+    loss = _named(LossConfig, chosen) | {
+        "rl_weight": 0.0 if config.method == "opd" else config.rl_weight,
+        "opd_weight": 0.0 if config.method == "binary" else config.opd_weight,
+    }
     return StepConfig(
-        loss=LossConfig(
-            rl_weight=0.0 if config.method == "opd" else config.rl_weight,
-            opd_weight=0.0 if config.method == "binary" else config.opd_weight,
-            kl_weight=config.kl_weight,
-            kl_kind=config.kl_kind,
-            policy_form=config.policy_form,
-            aggregation=config.aggregation,
-            opd_kind=config.opd_kind,
-            top_k=config.top_k,
-            opd_teacher=config.opd_teacher,
-            opd_clip=config.opd_clip,
-            hints=config.hints,
-        ),
+        **_named(StepConfig, chosen),
+        loss=LossConfig(**loss),
         lora=LoraSpec(rank=rank, alpha=float(alpha)),
-        lr=config.lr,
-        updates=config.updates,
-        grad_clip=config.grad_clip,
-        min_ess=config.min_ess,
         token_budget=settings.TRAINER_TOKEN_BUDGET,
     )
+
+
+def _named(kind: type[LossConfig | StepConfig], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the choices that are fields of `kind`, by the same name."""
+    return {field.name: chosen[field.name] for field in dataclasses.fields(kind) if field.name in chosen}
 
 
 def step_result(report: StepReport, *, rank: int, alpha: int) -> StepResult:

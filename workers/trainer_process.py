@@ -248,6 +248,7 @@ def trainer_command() -> list[str]:
         "--device", settings.TRAINER_DEVICE,
         "--dtype", settings.TRAINER_DTYPE,
         "--threads", str(settings.TRAINER_THREADS),
+        "--tensor-parallel", str(settings.TRAINER_TENSOR_PARALLEL),
     ]  # fmt: skip
     if settings.TRAINER_RANKS == 1:
         return serve

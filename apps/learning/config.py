@@ -47,8 +47,32 @@ class TrainingConfig:
     """How that divergence is estimated from a sampled token."""
     policy_form: Literal["decoupled", "doubly_clipped", "plain", "gspo", "cispo"] = "decoupled"
     """How probability ratios enter the reward part."""
+    prox: Literal["recomputed", "interpolated"] = "recomputed"
+    """What ratios are taken to: the policy as the step began, or between it and the one that sampled, by staleness."""
     aggregation: Literal["token", "sequence", "constant"] = "token"
     """Mean over tokens, over replies of each reply's mean, or every reply as if equally long."""
+    constant_tokens: Annotated[int, Limits(1, 1_048_576)] = 1024
+    """How long `constant` takes every reply to be, tokens."""
+    clip_low: Annotated[float, Limits(0, 1)] = 0.2
+    """The ratio is clipped below at 1 minus this, dimensionless."""
+    clip_high: Annotated[float, Limits(0, 10)] = 0.28
+    """The ratio is clipped above at 1 plus this, dimensionless."""
+    dual_clip: Annotated[float, Limits(1, 100)] | None = 3.0
+    """A bad reply's objective is never below this many times its advantage, dimensionless; None: no such floor."""
+    behaviour_cap: Literal["mask", "truncate"] = "mask"
+    """What happens to tokens that the policy has moved away from since they were sampled: left out, or capped."""
+    behaviour_mask_above: Annotated[float, Limits(1, 1e6)] = 5.0
+    """`mask`: tokens whose weight (policy / sampler) is over this are left out, dimensionless."""
+    behaviour_truncate_at: Annotated[float, Limits(1, 1e6)] = 2.0
+    """`truncate`: the weight is at most this, dimensionless."""
+    opsm_delta: Annotated[float, Limits(0, 100)] | None = None
+    """A bad reply further from the policy than this is left out, nats a token; None: none is."""
+    geometric_guard: Literal["metric", "mask"] = "metric"
+    """Replies whose mean ratio leaves the band below are only counted, or left out of ratio losses."""
+    geometric_low: Annotated[float, Limits(0, 1)] = 0.99
+    """Lower end of the band, dimensionless."""
+    geometric_high: Annotated[float, Limits(1, 100)] = 1.01
+    """Upper end of the band, dimensionless."""
     opd_kind: Literal["sampled", "full_kl", "top_k", "top_k_select"] = "full_kl"
     """Distil on the sampled tokens, over the whole vocabulary (less noise, so fewer steps and replies that stay on
     their topic), or over the likeliest tokens."""
@@ -60,12 +84,47 @@ class TrainingConfig:
     """Bound of a token's distillation advantage, nats."""
     hints: Annotated[int, Limits(1, 3)] = 1
     """Hints of a sample that teach, best first, count."""
+    advantage: Literal["ema", "batch", "group", "step"] = "ema"
+    """What a reward is compared with: the policy's moving average, the batch, the rollouts of its task, or those at the
+    same step. Only rollouts have a task: other samples get no advantage from the last two."""
+    normalise: bool = False
+    """Whether advantages (not those of `ema`) are divided by their rewards' standard deviation."""
+    baseline_decay: Annotated[float, Limits(0, 0.9999)] = 0.9
+    """Decay of the rewards' moving average, a sample."""
+    baseline_prior_weight: Annotated[float, Limits(0, 1e6)] = 4.0
+    """How many samples the population's mean reward weighs in the policy's average, count."""
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """How the learning rate goes on after the warm-up, along the policy's lineage."""
+    warmup_steps: Annotated[int, Limits(0, 1_000_000)] = 0
+    """Optimiser steps in which the learning rate rises, from the lineage's first, count."""
+    schedule_steps: Annotated[int, Limits(1, 10_000_000)] = 1000
+    """`linear`, `cosine`: optimiser steps from the warm-up to the floor, count."""
+    lr_floor: Annotated[float, Limits(0, 1)] = 0.0
+    """`linear`, `cosine`: what is left of the learning rate in the end, as a fraction."""
+    beta1: Annotated[float, Limits(0, 0.9999)] = 0.9
+    """AdamW's decay of the first moment, a step."""
+    beta2: Annotated[float, Limits(0, 0.99999)] = 0.999
+    """AdamW's decay of the second moment, a step."""
+    adam_eps: Annotated[float, Limits(1e-12, 1e-2)] = 1e-8
+    """AdamW's epsilon, dimensionless."""
+    weight_decay: Annotated[float, Limits(0, 1)] = 0.0
+    """AdamW's decoupled weight decay, dimensionless."""
     updates: Annotated[int, Limits(1, 64)] = 1
     """Optimiser steps in the one pass over a batch, count."""
     grad_clip: Annotated[float, Limits(1e-6, 1e6)] = 1.0
     """The gradient's norm is clipped to this, dimensionless."""
+    max_grad_norm: Annotated[float, Limits(1e-6, 1e12)] = 1e4
+    """A norm over this before clipping throws the step away, dimensionless."""
     min_ess: Annotated[float, Limits(0, 1)] = 0.3
     """Effective sample size, as a fraction of the tokens, under which a step is skipped."""
+    max_rollout_k3: Annotated[float, Limits(0, 1e9)] = 10.0
+    """Mean divergence of sampler and policy over which the step is thrown away, nats a token."""
+    max_step_k3: Annotated[float, Limits(0, 1e9)] = 10.0
+    """Mean divergence of the policy before and after the step over which it is thrown away, nats a token."""
+    check_tokens: Annotated[int, Limits(0, 1_000_000)] = 256
+    """Reply tokens on which that is measured, count; 0: not at all."""
+    max_sequence_tokens: Annotated[int, Limits(1, 1_048_576)] | None = None
+    """A longer sample, prompt and reply, is left out and says so, tokens; None: only the model's own limit."""
     deadline_s: Annotated[float, Limits(1, 86_400)] = 1800.0
     """A step that takes longer is ended and tried again, seconds."""
     attempts: Annotated[int, Limits(1, 100)] = 4
@@ -97,9 +156,17 @@ def resolve(overrides: Mapping[str, Any]) -> TrainingConfig:
 
 def _checked(name: str, value: Any, hint: Any) -> Any:
     field = f"config.{name}"
+    if type(None) in typing.get_args(hint) and typing.get_origin(hint) is not Literal:
+        if value is None:
+            return None
+        hint = next(kind for kind in typing.get_args(hint) if kind is not type(None))
     if typing.get_origin(hint) is Literal:
         if value not in typing.get_args(hint):
             raise InvalidInput(f"{name} is one of {', '.join(typing.get_args(hint))}", field=field)
+        return value
+    if hint is bool:
+        if not isinstance(value, bool):
+            raise InvalidInput(f"{name} is true or false", field=field)
         return value
     kind, limits = typing.get_args(hint)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

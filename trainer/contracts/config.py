@@ -37,6 +37,10 @@ class LossConfig(Contract):
     policy_form: Literal["decoupled", "doubly_clipped", "plain", "gspo", "cispo"] = "decoupled"
     """How ratios enter: w = prox/behaviour apart, w clipped to [1-eps, 1+eps] as well, or prox = behaviour (plain);
     one ratio to behaviour for a reply (gspo); the clipped ratio to behaviour as a weight alone (cispo)."""
+    prox: Literal["recomputed", "interpolated"] = "recomputed"
+    """What ratios of the forms with a prox are taken to: the policy as the step began, or, log-linearly, a point
+    between it and the policy that sampled: by 1 / staleness toward the latter, not at all where it is 0 (A-3PO, arXiv
+    2512.06547)."""
     aggregation: Literal["token", "sequence", "constant"] = "token"
     """Mean over the batch's tokens that take part in any loss (DAPO), over its replies of each reply's mean (GRPO), or
     sum over tokens divided by replies x `constant_tokens` (Dr. GRPO): no reply weighs more for being short."""

@@ -57,6 +57,15 @@ class TokenBatch:
     """Tokens of each reply; they sum to N."""
     candidates: Candidates | None = None
     """What top-k select works on."""
+    toward: torch.Tensor | None = None
+    """How far the anchor of ratios lies from `prox` toward `behaviour` [N], 0 to 1; None: at `prox`."""
+
+    @property
+    def anchor(self) -> torch.Tensor:
+        """What ratios are taken to [N]: `prox`, or a log-linear interpolation of it with `behaviour`."""
+        if self.toward is None:
+            return self.prox
+        return torch.lerp(self.prox, self.behaviour, self.toward)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,7 @@ def _by_form(batch: TokenBatch, advantage: torch.Tensor, config: LossConfig) -> 
         return gspo_loss(batch.logprob, batch.behaviour, advantage, batch.sizes, config)
     if config.policy_form == "cispo":
         return cispo_loss(batch.logprob, batch.behaviour, advantage, config)
-    return policy_loss(batch.logprob, batch.prox, batch.behaviour, advantage, config)
+    return policy_loss(batch.logprob, batch.anchor, batch.behaviour, advantage, config)
 
 
 def _replies_kept(batch: TokenBatch, config: LossConfig) -> torch.Tensor:
@@ -121,7 +130,7 @@ def _replies_kept(batch: TokenBatch, config: LossConfig) -> torch.Tensor:
 def _select(batch: TokenBatch, candidates: Candidates, config: LossConfig) -> torch.Tensor:
     """[N]; what an older policy sampled is weighted as everywhere else."""
     loss = select_loss(candidates.logprob, candidates.prox, candidates.teacher, config)
-    return behaviour_weight(batch.prox, batch.behaviour, config).weight * loss
+    return behaviour_weight(batch.anchor, batch.behaviour, config).weight * loss
 
 
 def _weigh(loss: torch.Tensor, share: torch.Tensor, kept: torch.Tensor | None = None) -> torch.Tensor:

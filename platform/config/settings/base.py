@@ -272,7 +272,12 @@ TRAINER_DEVICE = env.text("TRAINER_DEVICE", "auto")
 TRAINER_DTYPE = env.text("TRAINER_DTYPE", "float32")
 TRAINER_TOKEN_BUDGET = env.integer("TRAINER_TOKEN_BUDGET", 4096)  # padded tokens in one micro-batch: memory
 TRAINER_THREADS = env.integer("TRAINER_THREADS", 1)
-TRAINER_RANKS = env.integer("TRAINER_RANKS", 1)
+TRAINER_RANKS = env.integer(
+    "TRAINER_RANKS", 1
+)  # processes of the trainer, under torchrun where there are several
+TRAINER_TENSOR_PARALLEL = env.integer(
+    "TRAINER_TENSOR_PARALLEL", 0
+)  # ranks that share one base; 0: all of them
 TRAINING_LR = env.number("TRAINING_LR", 4e-4)  # 1e-4 for models of a billion parameters and more
 TRAINING_BATCH = env.integer("TRAINING_BATCH", 8)  # samples a step
 TRAINING_FLUSH_S = env.number("TRAINING_FLUSH_S", 1800.0)  # a smaller batch is taken after this long

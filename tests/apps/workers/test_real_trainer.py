@@ -93,3 +93,26 @@ def test_two_steps_of_a_lineage_and_one_with_learning_rate_zero(
         assert (run.state, run.version) == ("no_op", None)
         assert AdapterVersion.objects.count() == 2
     assert states_of(somebody) == {"consumed": 4, "dropped": 2}
+
+
+@pytest.mark.parametrize("tensor_parallel", [1, 2], ids=["two replicas", "one base cut in two"])
+def test_a_step_over_two_ranks(
+    somebody: Somebody, trainer: TrainerProcess, settings: Settings, tensor_parallel: int
+) -> None:
+    settings.TRAINER_RANKS, settings.TRAINER_TENSOR_PARALLEL = 2, tensor_parallel
+    ranks = TrainerProcess(trainer_command(), trainer_environment(os.environ))
+    policy = somebody.policy
+    policy.config = {"batch_size": 2}
+    with tenant_scope(somebody.tenant.id):
+        policy.save()
+        add_hinted_samples(somebody, 2)
+        run = queue_run(somebody)
+        try:
+            train_run(run_id=run.id, trainer=ranks)
+            ready = ranks.ready
+        finally:
+            ranks.end()
+        run.refresh_from_db()
+        assert (run.state, run.version is not None) == ("succeeded", True), run.reason
+    assert ready is not None
+    assert ready.ranks == 2

@@ -25,10 +25,17 @@ def test_the_settings_are_the_defaults_and_the_policy_overrides_them(settings: S
     [
         ("lr", -1e-9), ("lr", float("nan")), ("lr", float("inf")), ("lr", "fast"), ("lr", True), ("lr", None),
         ("batch_size", 0), ("batch_size", 1.5), ("hints", 4), ("method", "magic"), ("opd_kind", 1), ("nothing", 1),
-        ("min_ess", 1.01), ("deadline_s", 0.5),
+        ("min_ess", 1.01), ("deadline_s", 0.5), ("normalise", 1), ("normalise", None), ("dual_clip", 0.5),
+        ("opsm_delta", "never"), ("max_sequence_tokens", 0), ("schedule", None),
     ],
 )  # fmt: skip
 def test_what_is_out_of_bounds_is_refused_by_name(name: str, value: Any) -> None:
     with pytest.raises(InvalidInput) as error:
         resolve({name: value})
     assert error.value.field == f"config.{name}"
+
+
+def test_what_may_be_absent_is_none_and_outlives_json() -> None:
+    config = resolve({"dual_clip": None, "max_sequence_tokens": 512, "normalise": True})
+    assert (config.dual_clip, config.max_sequence_tokens, config.opsm_delta) == (None, 512, None)
+    assert resolve(config.to_json()) == config

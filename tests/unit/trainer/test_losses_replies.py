@@ -202,6 +202,17 @@ def test_forms_are_chosen_by_name(form: Any) -> None:
     assert combined_loss(batch, config).rl.item() == pytest.approx(alone.loss.sum().item() * SHARE)
 
 
+def test_an_interpolated_prox_lies_between_the_policy_and_the_sampler_by_staleness() -> None:
+    plain = tokens(scale=0.4)
+    count = plain.logprob.numel()
+    toward = torch.tensor([0.0, 1.0, 0.25] * count, dtype=torch.float64)[:count]
+    anchor = (1 - toward) * plain.prox + toward * plain.behaviour
+    found = combined_loss(tokens(scale=0.4, toward=toward), LossConfig())
+    by_hand = combined_loss(tokens(scale=0.4, prox=anchor), LossConfig())
+    assert found.rl.item() == pytest.approx(by_hand.rl.item(), rel=1e-12)
+    assert found.rl.item() != pytest.approx(combined_loss(plain, LossConfig()).rl.item(), rel=1e-3)
+
+
 @pytest.mark.parametrize(
     "guard",
     [{"opsm_delta": 0.0}, {"geometric_guard": "mask", "geometric_low": 0.96, "geometric_high": 1.04}],

@@ -21,8 +21,16 @@ def test_several_ranks_run_under_torchrun_each_on_a_leash(settings: Settings) ->
     command = trainer_command()
     assert command[1:3] == ["-m", "torch.distributed.run"]
     assert command[command.index("--nproc-per-node") + 1] == "2"
+    assert command[command.index("--tensor-parallel") + 1] == "0"
     leash = command.index("workers.leash")
     assert command[leash + 1 : leash + 6] == ["0", "--", sys.executable, "-m", "trainer"]
+
+
+def test_ranks_are_divided_into_replicas_as_the_setting_says(settings: Settings) -> None:
+    settings.TRAINER_RANKS, settings.TRAINER_TENSOR_PARALLEL = 8, 4
+    command = trainer_command()
+    assert command[command.index("--nproc-per-node") + 1] == "8"
+    assert command[command.index("--tensor-parallel") + 1] == "4"
 
 
 @pytest.mark.parametrize(
