@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import torch
 import torch.distributed as dist
+from torch.nn.utils import get_total_norm
 
 from trainer.contracts import StepConfig
 from trainer.lora.layers import AdapterPair
@@ -21,10 +22,10 @@ def clip_gradient(pairs: Mapping[str, AdapterPair], ranks: Ranks, limit: float) 
     """
     cut = [pair.a if pair.row_parallel else pair.b for pair in pairs.values()]
     held = [pair.b if pair.row_parallel else pair.a for pair in pairs.values()]
-    squares = _squares(cut)
+    squares = _square(cut)
     if ranks.size > 1:
         dist.all_reduce(squares, group=ranks.group)
-    norm = (squares + _squares(held)).sqrt().item()
+    norm = (squares + _square(held)).sqrt().item()
     if limit < norm < float("inf"):
         for parameter in [*cut, *held]:
             if parameter.grad is not None:
@@ -50,9 +51,7 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, config: StepConfig, step
         group["lr"] = learning_rate(config, step)
 
 
-def _squares(parameters: list[torch.nn.Parameter]) -> torch.Tensor:
-    total = torch.zeros((), dtype=torch.float64, device=parameters[0].device)
-    for parameter in parameters:
-        if parameter.grad is not None:
-            total += parameter.grad.double().pow(2).sum()
-    return total
+def _square(parameters: list[torch.nn.Parameter]) -> torch.Tensor:
+    """Sum of the squares of all gradients, float64."""
+    norm = get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
+    return norm.to(parameters[0].device, torch.float64).pow(2)

@@ -89,7 +89,7 @@ class Tenants:
 
     def _update(self) -> None:
         self.norms.append(clip_gradient(self.adapter.pairs, self.model.ranks, 1.0))
-        torch.optim.AdamW(self.adapter.parameters, lr=1e-9, foreach=True).step()
+        torch.optim.AdamW(self.adapter.parameters, lr=1e-9, fused=True).step()
 
     norms: list[float] = []
 

@@ -12,17 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from megatron.core.tensor_parallel import ColumnParallelLinear, RowParallelLinear
-from megatron.core.tensor_parallel.mappings import (
-    copy_to_tensor_model_parallel_region,
-    reduce_from_tensor_model_parallel_region,
-)
 from peft import LoraConfig, inject_adapter_in_model
 from peft.tuners.lora.layer import LoraLayer
 from torch import nn
 
 from trainer.contracts import LoraSpec
+from trainer.lora.product import Layout, adapted
 
 ADAPTER = "default"
 MEGATRON_TARGETS = ("linear_qkv", "linear_proj", "linear_fc1", "linear_fc2")
@@ -57,6 +53,7 @@ class _MegatronLora(nn.Module, LoraLayer):
     update_layer: Any
     scaling: dict[str, float]
     tp_group: Any
+    row_parallel: bool
     crowd: list[tuple[slice, nn.Parameter, nn.Parameter]] | None
     _disable_adapters: Any
 
@@ -82,41 +79,48 @@ class _MegatronLora(nn.Module, LoraLayer):
         """Sets `in_features` and `out_features` of this rank."""
         raise NotImplementedError
 
-    def low_rank(self, x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        """x A^T B^T, with what the ranks must exchange in between."""
-        raise NotImplementedError
-
     def forward(self, x: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
-        y, bias = self.base_layer(x, *args, **kwargs)
+        base: Any = self.base_layer
         if self.disable_adapters:
-            return y, bias
-        own = self.lora_A[ADAPTER].weight, self.lora_B[ADAPTER].weight
-        wide = x.to(own[0].dtype)
-        if self.crowd is None:
-            delta = self.low_rank(wide, *own)
-        else:
-            delta = torch.cat([self.low_rank(wide[part], a, b) for part, a, b in self.crowd])
-        return y + (delta * self.scaling[ADAPTER]).to(y.dtype), bias
+            return base(x, *args, **kwargs)
+        crowd = self.crowd
+        if crowd is None:
+            crowd = [(slice(0, x.size(0)), self.lora_A[ADAPTER].weight, self.lora_B[ADAPTER].weight)]
+        width = x[0].numel() // x.size(-1)
+        layout = Layout(
+            rows=tuple(slice(part.start * width, part.stop * width) for part, _, _ in crowd),
+            scale=self.scaling[ADAPTER],
+            row_parallel=self.row_parallel,
+            group=self.tp_group if self.tp_group.size() > 1 else None,
+        )
+        apart = base.bias if base.skip_bias_add else None
+        bias = None if base.skip_bias_add else base.bias
+        y = adapted(
+            x.reshape(-1, x.size(-1)),
+            base.weight,
+            bias,
+            layout,
+            [(pair_a, pair_b) for _, pair_a, pair_b in crowd],
+        )
+        return y.view(*x.shape[:-1], y.size(-1)), apart
 
 
 class ColumnLora(_MegatronLora):
     """A whole, B cut by rows: the exchange is in the backward pass, of `rank` numbers a token."""
 
+    row_parallel = False
+
     def measure(self, base: Any) -> None:
         self.in_features, self.out_features = base.input_size, base.output_size_per_partition
-
-    def low_rank(self, x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        return F.linear(copy_to_tensor_model_parallel_region(F.linear(x, a), group=self.tp_group), b)
 
 
 class RowLora(_MegatronLora):
     """A cut by columns, B whole: the exchange is in the forward pass, of `rank` numbers a token."""
 
+    row_parallel = True
+
     def measure(self, base: Any) -> None:
         self.in_features, self.out_features = base.input_size_per_partition, base.output_size
-
-    def low_rank(self, x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        return F.linear(reduce_from_tensor_model_parallel_region(F.linear(x, a), group=self.tp_group), b)
 
 
 def attach(gpt: nn.Module, spec: LoraSpec) -> dict[str, AdapterPair]:

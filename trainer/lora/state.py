@@ -74,12 +74,12 @@ class Adapter:
             betas=(config.beta1, config.beta2),
             eps=config.adam_eps,
             weight_decay=config.weight_decay,
-            foreach=True,
+            fused=True,
         )
         for name, parameter in self._named():
             if name in self._moments:
                 adamw.state[parameter] = {
-                    "step": torch.tensor(float(self.step)),
+                    "step": torch.tensor(float(self.step), device=parameter.device),
                     **{moment: self._moments[name][moment].clone() for moment in MOMENTS},
                 }
         return adamw
