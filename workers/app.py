@@ -65,6 +65,7 @@ app.conf.update(
             "reconcile_engines": 10.0,
             "find_lost_work": 15.0,
             "close_idle_sessions": 30.0,
+            "forget_groundless": 60.0,
             "collect_garbage": 600.0,
             "prune_outbox": 600.0,
         }.items()

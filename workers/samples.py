@@ -1,4 +1,4 @@
-"""Make samples of judged turns."""
+"""What follows once a turn's verdict is settled: its person's preferences are kept, its sample is made."""
 
 import logging
 import uuid
@@ -6,6 +6,7 @@ import uuid
 from django.db import InterfaceError, OperationalError
 
 from apps.learning import samples
+from apps.memory import services as memory
 from kernel.tenancy import tenant_scope
 from workers.tasks import task
 
@@ -16,6 +17,7 @@ logger = logging.getLogger(__name__)
 def make_sample(*, tenant_id: str, turn_id: str) -> None:
     """Make one turn's sample. What cannot be done at all is a row with the reason, so nobody tries for ever."""
     with tenant_scope(tenant_id):
+        _remember(uuid.UUID(turn_id))
         try:
             samples.make_sample(turn_id=uuid.UUID(turn_id))
         except (OperationalError, InterfaceError):
@@ -23,3 +25,13 @@ def make_sample(*, tenant_id: str, turn_id: str) -> None:
         except Exception as error:
             logger.exception("no sample could be made of turn %s", turn_id)
             samples.set_aside(turn_id=uuid.UUID(turn_id), reason=f"error: {type(error).__name__}: {error}")
+
+
+def _remember(turn_id: uuid.UUID) -> None:
+    """Keep what the verdict says of the person's wishes: first, so that their next request is told."""
+    try:
+        memory.remember(turn_id=turn_id)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        logger.exception("nothing could be remembered of turn %s", turn_id)

@@ -14,6 +14,7 @@ from apps.engines import services as engines
 from apps.judging import upkeep as judging
 from apps.learning import runs
 from apps.learning import upkeep as learning
+from apps.memory import services as memory
 from kernel.models import OutboxMessage
 from kernel.tenancy import system_scope
 from workers.tasks import task
@@ -69,6 +70,13 @@ def close_idle_sessions() -> None:
     with system_scope("idle sessions"):
         conversations.close_idle_sessions(idle_s=settings.SESSION_IDLE_S)
         conversations.fail_lost_turns(older_than_s=settings.ENGINE_TIMEOUT_S + TURN_MARGIN_S)
+
+
+@task("workers.upkeep.forget_groundless")
+def forget_groundless() -> None:
+    """Delete preferences whose sessions are gone; no prompt is told of them since."""
+    with system_scope("groundless preferences"):
+        memory.forget_groundless()
 
 
 @task("workers.upkeep.collect_garbage")

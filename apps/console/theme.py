@@ -24,6 +24,7 @@ _GROUPS: list[tuple[str, list[tuple[str, str, str]]]] = [
             ("Turns", "conversations_turn", "chat"),
             ("Feedback", "conversations_feedback", "thumbs_up_down"),
             ("Judgements", "judging_judgement", "gavel"),
+            ("Preferences", "memory_preference", "bookmark"),
         ],
     ),
     (
@@ -32,6 +33,7 @@ _GROUPS: list[tuple[str, list[tuple[str, str, str]]]] = [
             ("Samples", "learning_sample", "dataset"),
             ("Runs", "learning_trainingrun", "model_training"),
             ("Policies", "adapters_policy", "tune"),
+            ("Memory settings", "memory_memorysetting", "psychology"),
             ("Versions", "adapters_adapterversion", "layers"),
             ("Pointer moves", "adapters_pointermove", "swap_horiz"),
             ("Gate results", "adapters_gateresult", "rule"),

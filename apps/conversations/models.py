@@ -91,6 +91,10 @@ class Turn(TenantModel):
     prompt_ids = ArrayField(models.IntegerField(), default=list)
     prompt_source = models.CharField(max_length=10, choices=PromptSource.choices, default=PromptSource.FIRST)
     prompt_reason = models.CharField(max_length=200, blank=True)
+    memory = models.JSONField(
+        null=True,
+        help_text="What the prompt told of the person beside the client's own messages: its text and its entries.",
+    )
     request_hash = models.CharField(max_length=64, help_text="Of the canonical messages, chained.")
     idempotency_key = models.CharField(max_length=255, null=True)
     body_sha256 = models.CharField(max_length=64, help_text="Of the request body: what a retry must repeat.")

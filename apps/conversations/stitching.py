@@ -28,6 +28,8 @@ class Parent:
     """Whether the model ended the reply itself."""
     tools: list[dict[str, Any]] | None
     template_kwargs: dict[str, Any]
+    told: str = ""
+    """What its prompt told of the person."""
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
@@ -38,6 +40,7 @@ class Parent:
             ended=found["finish_reason"] == "stop",
             tools=found["tools"],
             template_kwargs=found["template_kwargs"],
+            told=found["told"] or "",
         )
 
 

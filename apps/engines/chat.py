@@ -127,6 +127,10 @@ class ChatFormat:
         after = self._after_reply(added, tools=tools, extra=template_kwargs)
         return [*previous_ids, *(after[1:] if last == self._end_of_turn else after)]
 
+    def count(self, text: str) -> int:
+        """Return how many tokens a person's text is, control tokens spelled in it taken as plain characters."""
+        return len(self._literal.encode(text, add_special_tokens=False).ids)
+
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of a reply's ids, control tokens left out."""
         return self._tokenizer.decode(list(ids), skip_special_tokens=True)

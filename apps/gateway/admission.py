@@ -3,7 +3,7 @@
 import hashlib
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.conf import settings
@@ -11,7 +11,7 @@ from django.conf import settings
 from apps.adapters.models import AdapterVersion
 from apps.adapters.placement import engine_for
 from apps.conversations.canonical import chain
-from apps.conversations.models import Turn
+from apps.conversations.models import Turn, TurnKind
 from apps.conversations.services import Admitted, Repeated, TurnRequest, admitting, place_asked
 from apps.engines.chat import chat_format
 from apps.engines.models import Engine
@@ -26,6 +26,7 @@ from apps.keys.header import Credential, parse_authorization
 from apps.keys.limits import Permit, Rules
 from apps.keys.models import KeyScope
 from apps.keys.services import Caller, FoundKey, note_use, recognise
+from apps.memory.prompt import told
 from kernel.calls import Plan, call
 from kernel.errors import AttuneError, InvalidInput
 from kernel.tenancy import tenant_scope
@@ -61,6 +62,8 @@ class Question:
     model: ModelName
     turn: TurnRequest
     links: list[str]
+    recalls: bool
+    """Whether the prompt is told of the person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ class Found:
     engines: list[Mapping[str, Any]]
     rules: Rules
     touch: bool
+    memory: Mapping[str, Any] | None = None
+    """What the prompt may be told of the person; None where the request wants none."""
 
 
 def read_name(headers: Mapping[str, str], name: str, *, longest: int) -> str | None:
@@ -120,7 +125,7 @@ async def admit(
             caller=found.caller,
             policy_id=found.target.policy_id,
             version_id=found.target.version_id,
-            request=turn.with_sampling(sampling),
+            request=replace(turn, sampling=sampling, told=told(found.memory)),
             links=question.links,
             engine_id=engine_id,
             found=found.place,
@@ -153,13 +158,20 @@ def _looking_up(
         "public_id": credential.public_id,
         "policy_name": question.model.policy,
         "number": question.model.number,
+        "recall": question.recalls,
         **place_asked(question.turn, question.links),
     }
-    answer = yield call("attune_look_up", asked)
+    answer = yield call("attune_recall", asked)
     caller, touch = _known(answer, credential)
     target = resolve_model(caller=caller, model=question.model, found=answer)
     return question, Found(
-        caller, target, answer["place"], answer["engines"], Rules.of(answer["limits"] or {}), touch
+        caller,
+        target,
+        answer["place"],
+        answer["engines"],
+        Rules.of(answer["limits"] or {}),
+        touch,
+        answer.get("memory"),
     )
 
 
@@ -186,7 +198,7 @@ def _read(read: ReadBody, headers: Mapping[str, str], body: bytes) -> Question:
         idempotency_key=read_name(headers, "Idempotency-Key", longest=255),
         is_retry=_is_retry(headers),
     )
-    return Question(ask, model, turn, chain(ask.messages))
+    return Question(ask, model, turn, chain(ask.messages), _recalls(headers, turn))
 
 
 async def _engine(process: Process, found: Found) -> tuple[str, uuid.UUID | None, Mapping[str, uuid.UUID]]:
@@ -223,6 +235,14 @@ def _side(headers: Mapping[str, str]) -> bool:
     if kind not in ("main", "side"):
         raise wrong("X-Turn-Type", "`main` or `side`")
     return kind == "side"
+
+
+def _recalls(headers: Mapping[str, str], turn: TurnRequest) -> bool:
+    """Return whether the prompt is told of the person: a version that is measured answers without, unless asked to."""
+    wanted = headers.get("X-Memory", "on" if turn.kind == TurnKind.LIVE else "off").strip().lower()
+    if wanted not in ("on", "off"):
+        raise wrong("X-Memory", "`on` or `off`")
+    return wanted == "on"
 
 
 def _is_retry(headers: Mapping[str, str]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from apps.engines.chat import chat_format
@@ -25,6 +25,7 @@ Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 _STATE = "attune.process"
+_QUERY = "attune.query"
 # a refused body is still read for a while: a client that is cut off while it sends never reads the answer
 _DRAIN_BYTES = 64 * 2**20
 _DRAIN_S = 10.0
@@ -42,7 +43,8 @@ class Gateway:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
-            # nothing here reads the query; whoever puts a key there must not find it in an access log
+            # whoever puts a key into the query must not find it in an access log
+            scope[_QUERY] = scope["query_string"]
             scope["query_string"] = b""
             scope[_STATE] = self._current()
             await self._answer(scope, receive, send)
@@ -151,6 +153,12 @@ def process_of(request: HttpRequest) -> Process:
     """Return the process that serves this request."""
     process: Process = request.scope[_STATE]  # type: ignore[attr-defined]
     return process
+
+
+def query_of(request: HttpRequest) -> dict[str, str]:
+    """Return what a request asks behind the question mark; of several values of a name the last."""
+    query: bytes = request.scope[_QUERY]  # type: ignore[attr-defined]
+    return QueryDict(query).dict()
 
 
 def _warm_up() -> None:

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import transaction
 
 from apps.conversations.models import Turn, TurnState
+from apps.conversations.told import with_told
 from apps.engines.chat import chat_format
 from apps.judging.models import JudgementState, Trajectory
 from apps.judging.reasons import Reason, reason_of
@@ -123,11 +124,15 @@ def _step_of(turn: Turn) -> int:
 
 
 def _rendered(turn: Turn, hints: tuple[str, ...]) -> list[dict[str, object]]:
-    """Return the hints with the turn's prompt as it would read with each, in tokens; those that fit only."""
+    """Return the hints with the turn's prompt as it would read with each, in tokens; those that fit only.
+
+    What the turn's own prompt was told of its person the teacher is told too: only the hint differs.
+    """
     found: list[dict[str, object]] = []
+    messages = with_told(turn.messages, turn.memory["text"] if turn.memory else "")
     for text in hints:
         try:
-            ids = chat_format().hinted(turn.messages, text, turn.tools, turn.template_kwargs)
+            ids = chat_format().hinted(messages, text, turn.tools, turn.template_kwargs)
         except InvalidInput:  # no user message to put it into
             continue
         if len(ids) + len(turn.output_ids) <= settings.CONTEXT_LENGTH:

@@ -21,6 +21,8 @@ ROUTES = {
     "v1/models",
     "v1/models/<str:name>",
     "v1/feedback",
+    "v1/memory",  # these two in test_memory.py
+    "v1/memory/<str:name>",
     "healthz",
     "metrics",
     "",  # everything else

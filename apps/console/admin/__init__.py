@@ -5,9 +5,29 @@ from allauth.account.models import EmailAddress
 from django.contrib import admin
 from django.contrib.auth.models import Group
 
-from apps.console.admin import alerts, conversations, fleet, judging, people, policies, record, training
+from apps.console.admin import (
+    alerts,
+    conversations,
+    fleet,
+    judging,
+    memory,
+    people,
+    policies,
+    record,
+    training,
+)
 
-__all__ = ["alerts", "conversations", "fleet", "judging", "people", "policies", "record", "training"]
+__all__ = [
+    "alerts",
+    "conversations",
+    "fleet",
+    "judging",
+    "memory",
+    "people",
+    "policies",
+    "record",
+    "training",
+]
 
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 admin.site.unregister([Group, EmailAddress])

@@ -170,6 +170,7 @@ class TurnAdmin(ConsoleAdmin):
                     "finish_reason",
                     "prompt_source",
                     "prompt_reason",
+                    "told_of_person",
                     "sampling_json",
                     "written_by",
                     "key",
@@ -239,6 +240,11 @@ class TurnAdmin(ConsoleAdmin):
     def use(self, turn: Turn) -> str:
         """Say whether it may be trained on."""
         return "side turn: served and stored, never trained on" if turn.side else "may be trained on"
+
+    @admin.display(description="told of the person")
+    def told_of_person(self, turn: Turn) -> str:
+        """Return what the prompt said beside the client's messages."""
+        return turn.memory["text"] if turn.memory else "nothing"
 
     @admin.display(description="sampling")
     def sampling_json(self, turn: Turn) -> SafeString:

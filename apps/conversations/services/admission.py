@@ -3,13 +3,14 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
 from apps.conversations.canonical import Message, chain, clean
 from apps.conversations.models import TurnKind
 from apps.conversations.prompts import Prompt, build_prompt
 from apps.conversations.retries import RETRY_WINDOW, Repeated, read_repeated
 from apps.conversations.stitching import Place, find_place, reply_links, session_id_of
+from apps.conversations.told import Told
 from apps.keys.services import Caller
 from kernel.calls import Call, Plan, array, call, run
 from kernel.errors import Conflict
@@ -37,10 +38,8 @@ class TurnRequest:
     idempotency_key: str | None = None
     is_retry: bool = False
     """Whether the client says that it sends this body again."""
-
-    def with_sampling(self, sampling: Mapping[str, Any]) -> Self:
-        """Return the request with what it is sampled with, defaults filled in."""
-        return replace(self, sampling=sampling)
+    told: Told | None = None
+    """What its prompt says of the person beside these messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +122,7 @@ def admitting(
             messages=request.messages,
             tools=request.tools,
             template_kwargs=request.template_kwargs,
+            told=request.told,
         )
         turn_id = uuid7()
         session_id = place.session["id"] if place.session is not None else str(uuid7())
@@ -185,6 +185,7 @@ def _row(caller: Caller, request: TurnRequest, place: Place, prompt: Prompt) -> 
         "prompt_ids": array(prompt.ids),
         "prompt_source": prompt.source,
         "prompt_reason": prompt.reason,
+        "memory": prompt.told.to_json() if prompt.told is not None else None,
         "idempotency_key": request.idempotency_key,
         "body_sha256": request.body_sha256,
     }

@@ -20,6 +20,7 @@ from apps.evaluation.patience import patiently
 from apps.keys.header import parse_authorization
 from apps.keys.models import ApiKey, KeyScope
 from apps.keys.services import create_key, revoke_key
+from apps.memory.services import set_setting
 from kernel import audit
 from kernel.errors import NotFound
 from kernel.tenancy import system_scope, tenant_scope
@@ -105,7 +106,10 @@ def _numbered() -> dict[int, Policy]:
 
 
 def _fresh(tenant: Tenant) -> Policy:
-    return create_policy(tenant=tenant, name=f"demo-{max(_numbered(), default=0) + 1}", actor=ACTOR)
+    policy = create_policy(tenant=tenant, name=f"demo-{max(_numbered(), default=0) + 1}", actor=ACTOR)
+    # what is shown is what complaints alone do to the weights
+    set_setting(policy=policy, actor=ACTOR, in_prompt=False, shadow=False)
+    return policy
 
 
 def _latest(tenant_id: uuid.UUID) -> Policy:

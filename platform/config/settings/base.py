@@ -118,7 +118,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 _MIGRATED = (
     *("kernel", "accounts", "alerts", "engines", "adapters", "keys", "conversations", "judging"),
-    *("learning",),
+    *("memory", "learning"),
 )
 MIGRATION_MODULES = {label: f"migrations.{label}" for label in _MIGRATED}
 
@@ -263,6 +263,10 @@ JUDGE_DAILY_TOKENS = env.integer("JUDGE_DAILY_TOKENS", 0)
 # for a million tokens, in whatever currency; only shown
 JUDGE_PRICE_PROMPT = env.number("JUDGE_PRICE_PROMPT", 0.0)
 JUDGE_PRICE_COMPLETION = env.number("JUDGE_PRICE_COMPLETION", 0.0)
+
+# --- memory: what people asked for, in the prompt until the weights hold it
+# tokens of a prompt, where a policy says nothing else
+MEMORY_BUDGET_TOKENS = env.integer("MEMORY_BUDGET_TOKENS", 160)
 
 # --- trainer
 TRAINER_MODEL_PATH = env.path(

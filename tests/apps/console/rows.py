@@ -27,6 +27,7 @@ from apps.judging.models import (
 )
 from apps.keys.models import ApiKey, KeyScope, Limit
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainerAccount, TrainingRun
+from apps.memory.models import Evidence, MemorySetting, Preference, Source
 from kernel import audit
 from kernel.models import OutboxMessage
 from kernel.tenancy import system_scope
@@ -134,6 +135,16 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
         assert previous is not None
         _judging_rules(policy, user, session, text)
         Feedback.objects.create(tenant=tenant, turn=previous, user=user, score=-1, correction=text)
+        preference = Preference.objects.create(
+            tenant=tenant,
+            policy=policy,
+            user=user,
+            end_user=end_user,
+            source=Source.HINT,
+            fingerprint=hashlib.sha256(slug.encode()).hexdigest(),
+        )
+        Evidence.objects.create(tenant=tenant, preference=preference, turn=previous, words=text)
+        MemorySetting.objects.create(tenant=tenant, policy=policy)
         OutboxMessage.objects.create(
             tenant=tenant, task="workers.judging.judge_turn", queue="judge", available_at=timezone.now()
         )

@@ -1,0 +1,116 @@
+"""What people asked for, and how policies use it."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from apps.console import show
+from apps.console.admin.base import Act, ConsoleAdmin
+from apps.memory.models import MemorySetting, Preference, PreferenceState
+from apps.memory.selectors import with_words
+from apps.memory.services import delete_preference
+
+
+def _delete(row: Preference, who: str, _why: str) -> str:
+    delete_preference(preference_id=row.pk, user_id=None, actor=who)
+    return "no prompt is told of it from the next request on"
+
+
+@admin.register(Preference)
+class PreferenceAdmin(ConsoleAdmin):
+    """Preferences of people; their words show on the page of one."""
+
+    list_display = (
+        "short_id",
+        "tenant",
+        "policy",
+        "user",
+        "end_user",
+        "state_chip",
+        "source",
+        "evidence_seen",
+        "pinned",
+        "last_seen_at",
+        "held_by_version",
+    )
+    list_select_related = ("tenant", "policy", "user", "end_user", "held_by")
+    list_filter = ("state", "source", "pinned", "tenant", "policy")
+    search_fields = ("=id", "user__email", "=end_user__external_id", "tenant__slug")
+    ordering = ("-id",)
+    fields = (
+        "tenant",
+        "policy",
+        "user",
+        "end_user",
+        "text",
+        "state_chip",
+        "reason",
+        "source",
+        "topics",
+        "general",
+        "pinned",
+        "evidence_seen",
+        "created_at",
+        "last_seen_at",
+        "revision",
+        "superseded_by",
+        "held_by_version",
+    )
+    holds_text = True
+    acts = (
+        Act(
+            "delete",
+            "Delete the preference",
+            lambda _row: "It leaves every prompt from the next request on, and its words are gone for good.",
+            _delete,
+            lambda row: row.state != PreferenceState.DELETED,
+        ),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Add the words and the evidence."""
+        return with_words(super().get_queryset(request))
+
+    @admin.display(description="preference", ordering="id")
+    def short_id(self, row: Preference) -> SafeString:
+        """Return the id, cut."""
+        return show.short(row.pk)
+
+    @admin.display(description="in their words")
+    def text(self, row: Any) -> str:
+        """Return what is told."""
+        return row.words or "gone"
+
+    @admin.display(description="state", ordering="state")
+    def state_chip(self, row: Preference) -> SafeString:
+        """Return its state."""
+        return show.chip(row.state)
+
+    @admin.display(description="evidence", ordering="evidence_count")
+    def evidence_seen(self, row: Any) -> int:
+        """Return how many turns said it."""
+        count: int = row.evidence_count
+        return count
+
+    @admin.display(description="last seen", ordering="last_seen")
+    def last_seen_at(self, row: Any) -> Any:
+        """Return when it was last said."""
+        return row.last_seen
+
+    @admin.display(description="held by version")
+    def held_by_version(self, row: Preference) -> SafeString | str:
+        """Return the version that does without being told."""
+        return show.version(row.held_by) if row.held_by is not None else "-"
+
+
+@admin.register(MemorySetting)
+class MemorySettingAdmin(ConsoleAdmin):
+    """How policies use memory, where it is not as the platform does."""
+
+    list_display = ("policy", "tenant", "in_prompt", "budget_tokens", "shadow", "shadow_tokens_per_day")
+    list_select_related = ("tenant", "policy")
+    list_filter = ("in_prompt", "shadow", "tenant")
+    fields = ("policy", "tenant", "in_prompt", "budget_tokens", "shadow", "shadow_tokens_per_day")

@@ -1,0 +1,69 @@
+"""Read preferences: words, evidence, and what a prompt would be told."""
+
+import datetime as dt
+import uuid
+from typing import Any
+
+from django.db.models import Case, CharField, Count, F, Max, Min, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce, Greatest
+
+from apps.memory.models import KEPT, Evidence, MemorySetting, Preference
+from apps.memory.people import Person
+from kernel.calls import call, run
+
+
+def with_words(rows: QuerySet[Preference]) -> QuerySet[Any]:
+    """Add `words` (what is told), `evidence_count`, `first_seen` and `last_seen` to preferences.
+
+    Without words of its own a preference has those of its oldest evidence; without either it is told to nobody.
+    """
+    evidence = Evidence.objects.filter(preference=OuterRef("pk")).order_by("created_at", "id")
+    overheard = Subquery(evidence.values("words")[:1])
+    return rows.annotate(
+        words=Case(
+            When(own_words="", then=Coalesce(overheard, Value(""))),
+            default=F("own_words"),
+            output_field=CharField(),
+        ),
+        evidence_count=Count("evidence", distinct=True),
+        first_seen=Coalesce(Min("evidence__created_at"), F("created_at")),
+        last_seen=Coalesce(Greatest(Max("evidence__created_at"), F("created_at")), F("created_at")),
+    )
+
+
+def preferences_of(person: Person, *, deleted: bool = False) -> QuerySet[Any]:
+    """Return a person's preferences that rest on something, newest first."""
+    rows = Preference.objects.filter(**person.rows())
+    rows = rows if deleted else rows.filter(state__in=KEPT)
+    return with_words(rows).exclude(words="").order_by("-id")
+
+
+def setting_of(policy_id: uuid.UUID) -> MemorySetting:
+    """Return how a policy uses memory; an unsaved row with the defaults where nobody set anything."""
+    found = MemorySetting.objects.filter(policy_id=policy_id).first()
+    return found or MemorySetting(policy_id=policy_id)
+
+
+def told_now(*, tenant_id: uuid.UUID, person: Person) -> dict[str, Any]:
+    """Return what `attune_memory` says of a person: the one place that decides what a prompt may be told."""
+
+    def ask() -> Any:
+        return (
+            yield call(
+                "attune_memory",
+                {
+                    "tenant": tenant_id,
+                    "policy": person.policy_id,
+                    "user": person.user_id,
+                    "end_user_id": person.end_user_id,
+                },
+            )
+        )
+
+    answer: dict[str, Any] = run(ask())
+    return answer
+
+
+def age_days(moment: dt.datetime, now: dt.datetime) -> float:
+    """Return how long ago something was, days."""
+    return max(0.0, (now - moment).total_seconds() / 86_400)

@@ -1,0 +1,17 @@
+"""What changes preferences."""
+
+from apps.memory.services.by_hand import add_preference, delete_preference, edit_preference, set_setting
+from apps.memory.services.collect import remember
+from apps.memory.services.retire import bring_back, retire
+from apps.memory.services.upkeep import forget_groundless
+
+__all__ = [
+    "add_preference",
+    "bring_back",
+    "delete_preference",
+    "edit_preference",
+    "forget_groundless",
+    "remember",
+    "retire",
+    "set_setting",
+]

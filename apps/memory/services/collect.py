@@ -1,0 +1,84 @@
+"""From what was said of a turn to the preferences that the next prompt is told."""
+
+import logging
+import uuid
+
+from django.db import transaction
+
+from apps.conversations.models import Feedback, Turn, TurnKind, TurnState
+from apps.judging.selectors import verdict
+from apps.memory.models import Evidence, Preference, PreferenceState, Source
+from apps.memory.people import Person
+from apps.memory.services.entries import Wish, create, make_room, revive, same_as, settle
+from apps.memory.text import overheard
+
+logger = logging.getLogger(__name__)
+
+MOST_EVIDENCE = 50
+"""Turns that are counted for one preference."""
+
+
+def remember(*, turn_id: uuid.UUID) -> list[Preference]:
+    """Keep what the verdict on a turn says about its person's wishes; return the preferences it speaks for.
+
+    Hints that were accepted and corrections by hand count, sentence by sentence. Safe to call again and from several
+    places at once: a turn speaks for a preference once. What was deleted stays deleted until another turn says it.
+    """
+    with transaction.atomic():
+        turn = (
+            Turn.objects.select_related("session")
+            .only(
+                "id",
+                "tenant_id",
+                "kind",
+                "side",
+                "state",
+                "policy_id",
+                "session__user_id",
+                "session__end_user_id",
+            )
+            .filter(id=turn_id)
+            .first()
+        )
+        if turn is None or turn.kind != TurnKind.LIVE or turn.side or turn.state != TurnState.COMPLETE:
+            return []
+        said = verdict(turn.id)
+        if said is None or not said.hints:
+            return []
+        person = Person(turn.policy_id, turn.session.user_id, turn.session.end_user_id)
+        person.lock()
+        by_hand = set(Feedback.objects.filter(turn=turn).values_list("correction", flat=True))
+        found: list[Preference] = []
+        for text in said.hints:
+            corrects = text in {" ".join(words.split()) for words in by_hand}
+            sentences, reasons = overheard(text)
+            for reason in reasons:
+                logger.info("of turn %s a hint is not kept: %s", turn.id, reason)
+            for words in sentences:
+                row = _heard(person, turn, Wish.of(words), Source.CORRECTION if corrects else Source.HINT)
+                if row is not None:
+                    found.append(row)
+        make_room(person)
+    return found
+
+
+def _heard(person: Person, turn: Turn, wish: Wish, source: Source) -> Preference | None:
+    """Count a turn for a preference; None where that was done before, or what it said was deleted."""
+    mine = Evidence.objects.filter(turn=turn)
+    if mine.filter(
+        preference__fingerprint=wish.compared.fingerprint, preference__state=PreferenceState.DELETED
+    ).exists():
+        return None
+    row = same_as(person, wish)
+    if row is not None and mine.filter(preference=row).exists():
+        return None
+    if row is None:
+        row = create(person, wish, source=source, typed=False)
+    elif row.state == PreferenceState.LEARNED:
+        revive(row, "asked for again")
+    elif row.state == PreferenceState.SUPERSEDED:
+        revive(row)
+    if row.evidence.count() < MOST_EVIDENCE:
+        Evidence.objects.create(tenant_id=turn.tenant_id, preference=row, turn=turn, words=wish.words)
+    settle(person, row, by_hand=False)
+    return row

@@ -1,0 +1,98 @@
+"""What a preference speaks about, so that "shorter" and "longer" are known to exclude each other. No model is asked."""
+
+import re
+from collections.abc import Iterable
+
+from apps.judging.backends.cue.lexicon import FORMS, LANGUAGES, VERBS
+
+_DENIED = re.compile(
+    r"\b(?:no|not|never|without|don't|dont|avoid|stop|less|fewer|skip|drop)\s+(?:\w+\s+){0,2}$"
+)
+_POLES: tuple[tuple[str, str, str, re.Pattern[str]], ...] = tuple(
+    (topic, pole, other, re.compile(rf"\b(?:{words})\b"))
+    for topic, pole, other, words in (
+        (
+            "length", "short", "long",
+            (
+                r"short(?:er|est|ened)?|brief(?:er|ly)?|concise(?:ly)?|succinct(?:ly)?|terse|compact|crisp"
+                r"|(?:one|a single) (?:\w+ )?sentence|one[- ]liner|few words"
+            ),
+        ),
+        (
+            "length", "long", "short",
+            r"long(?:er|est)?|length(?:y|ier)|detail(?:s|ed)?|elaborate|in[- ]depth|verbose|wordy|exhaustive|thorough(?:ly)?",
+        ),
+        ("shape", "list", "prose", r"lists?|bullet(?:s|ed)?|bullet points?|numbered"),
+        ("shape", "prose", "list", r"prose|(?:flowing|plain) (?:text|paragraphs?)"),
+        ("tone", "formal", "casual", r"formal(?:ly)?|professional(?:ly)?"),
+        ("tone", "casual", "formal", r"casual(?:ly)?|informal(?:ly)?|slang"),
+        ("level", "simple", "expert", r"simpl(?:e|er|est|y)|plain(?:er)?|(?:\w+|\d)[- ]years?[- ]olds?|beginners?|child(?:ren)?"),
+        ("level", "expert", "simple", r"technical|expert|advanced|academic"),
+        ("emoji", "with", "without", r"emojis?|emoticons?"),
+        ("bold", "with", "without", r"bold"),
+        ("examples", "with", "without", r"examples?"),
+        ("humour", "with", "without", r"jokes?|funny|humou?r(?:ous)?"),
+    )
+)  # fmt: skip
+_NAME = re.compile(
+    r"\b(?:call|address) me (?:as )?[\"'“]?(\w[\w .'-]{0,30}?)[\"'”]?(?:$|[.,;!?]|\b(?:in|at|when|from|and)\b)"
+)
+_STANDING = frozenset(
+    {
+        *(
+            "always",
+            "never",
+            "every",
+            "each",
+            "whenever",
+            "from",
+            "future",
+            "end",
+            "start",
+            "begin",
+            "finish",
+        ),
+        *("open", "close", "call", "address"),
+    }
+)
+
+
+def topics_of(text: str) -> list[str]:
+    """Return `topic:pole` of everything a preference speaks about, sorted."""
+    said = text.casefold().replace("\u2019", "'")
+    found: set[str] = set()
+    for topic, pole, other, pattern in _POLES:
+        for match in pattern.finditer(said):
+            denied = _DENIED.search(said[: match.start()]) is not None
+            found.add(f"{topic}:{other if denied else pole}")
+    for word in re.findall(r"\w+", said):
+        if word in LANGUAGES:
+            found.add(f"language:{word}")
+    name = _NAME.search(said)
+    if name is not None:
+        found.add(f"name:{name[1].strip()}"[:60])
+    return sorted(_without_doubt(found))
+
+
+def excludes(one: Iterable[str], other: Iterable[str]) -> bool:
+    """Return whether two preferences cannot both hold: they say different things about one topic."""
+    mine, theirs = dict(_split(one)), dict(_split(other))
+    return any(theirs.get(topic, pole) != pole for topic, pole in mine.items())
+
+
+def is_general(text: str) -> bool:
+    """Return whether it speaks of how answers should be. What does not may be about one answer only."""
+    words = re.findall(r"[\w'-]+", text.casefold().replace("\u2019", "'"))
+    if topics_of(text) or set(words) & (FORMS | _STANDING):
+        return True
+    return bool(words) and words[0] in VERBS
+
+
+def _without_doubt(found: set[str]) -> set[str]:
+    """Leave topics out about which one preference says two things: "long, not short" was read already, this is no wish."""
+    topics = [topic for topic, _ in _split(found)]
+    return {one for one in found if topics.count(one.partition(":")[0]) == 1}
+
+
+def _split(topics: Iterable[str]) -> list[tuple[str, str]]:
+    return [(topic, pole) for topic, _, pole in (one.partition(":") for one in topics)]

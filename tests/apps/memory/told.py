@@ -1,0 +1,24 @@
+"""What a person's next prompt would be told."""
+
+from typing import Any
+
+from apps.conversations.told import Told
+from apps.memory.people import Person
+from apps.memory.prompt import told
+from apps.memory.selectors import told_now
+from kernel.tenancy import tenant_scope
+from tests.tenants import Somebody
+
+
+def person(somebody: Somebody, end_user: Any = None) -> Person:
+    return Person(somebody.policy.id, somebody.user.id, end_user.id if end_user is not None else None)
+
+
+def telling(somebody: Somebody, end_user: Any = None) -> Told | None:
+    with tenant_scope(somebody.tenant.id):
+        return told(told_now(tenant_id=somebody.tenant.id, person=person(somebody, end_user)))
+
+
+def words_told(somebody: Somebody, end_user: Any = None) -> list[str]:
+    found = telling(somebody, end_user)
+    return [line[3:-1] for line in found.text.split("\n")[1:]] if found is not None else []
