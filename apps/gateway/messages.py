@@ -95,8 +95,8 @@ def _tool(tool: Body, at: str) -> dict[str, Any]:
     name = function.get("name")
     if not isinstance(name, str) or not _FUNCTION_NAME.fullmatch(name):
         raise wrong(f"{at}.function.name", "1 to 64 letters, digits, dots, hyphens or underscores")
-    if function.get("strict"):
-        raise unsupported(f"{at}.function.strict", "`strict`")
+    if not isinstance(function.get("strict"), bool | None):
+        raise wrong(f"{at}.function.strict", "true or false")
     if function.get("description") is not None and not isinstance(function["description"], str):
         raise wrong(f"{at}.function.description", "a string")
     if function.get("parameters") is not None:

@@ -9,7 +9,7 @@ import orjson
 
 from apps.conversations.canonical import Message, clean
 from apps.gateway import fields
-from apps.gateway.forms import read_forced_call, read_response_format
+from apps.gateway.forms import read_call_form, read_response_format
 from apps.gateway.messages import read_messages, read_tools
 from kernel.errors import InvalidInput
 
@@ -162,12 +162,19 @@ def _top_logprobs(body: dict[str, Any], *, logprobs: bool) -> int:
 def _grammar(body: dict[str, Any], tools: list[dict[str, Any]] | None) -> dict[str, Any]:
     """Return what makes the engine write nothing but the asked form; turns written so are no free samples."""
     schema = read_response_format(body.get("response_format"))
-    forced = read_forced_call(body.get("tool_choice"), tools)
+    form = read_call_form(
+        body.get("tool_choice"),
+        tools,
+        strict=frozenset(
+            tool["function"]["name"] for tool in body.get("tools") or [] if tool["function"].get("strict")
+        ),
+        at_most_one=fields.flag(body, "parallel_tool_calls") is False,
+    )
     if schema is not None and tools:
         raise fields.unsupported("response_format", "A `response_format` beside `tools`")
     if schema is not None:
         return {"json_schema": schema}
-    return {"structural_tag": forced} if forced is not None else {}
+    return {"structural_tag": form} if form is not None else {}
 
 
 def _sampling(body: dict[str, Any]) -> dict[str, Any]:
@@ -215,8 +222,6 @@ def _tools(body: dict[str, Any]) -> list[dict[str, Any]] | None:
         raise InvalidInput(
             "`tool_choice` is only allowed with `tools`.", field="tool_choice", code="invalid_value"
         )
-    if fields.flag(body, "parallel_tool_calls") is False:
-        raise fields.unsupported("parallel_tool_calls", "`parallel_tool_calls: false`")
     return None if choice == "none" else tools
 
 

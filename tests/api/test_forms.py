@@ -126,3 +126,35 @@ def test_none_are_told_where_none_were_asked_for(chat: Chat, engine: FakeEngine)
 
     assert [token["top_logprobs"] for token in content] == [[]] * 5
     assert "top_logprobs_num" not in engine.requests[0].body
+
+
+@pytest.mark.parametrize(
+    ("fields", "held", "one"),
+    [
+        ({"parallel_tool_calls": False}, [False, False], True),
+        (
+            {"tools": [{"type": "function", "function": {**ADD["function"], "strict": True}}, NOW]},
+            [True, False],
+            False,
+        ),
+    ],
+    ids=["one call at most", "strict"],
+)
+def test_calls_that_the_model_may_make_are_held_to_what_was_asked(
+    chat: Chat, engine: FakeEngine, somebody: Somebody, *, fields: dict[str, Any], held: list[bool], one: bool
+) -> None:
+    assert chat("hi", **{"tools": [ADD, NOW], **fields}).status_code == 200
+
+    form = orjson.loads(engine.requests[0].sampling["structural_tag"])["format"]
+    assert (form["type"], form["triggers"]) == ("triggered_tags", ["<tool_call>"])
+    assert (form["at_least_one"], form["stop_after_first"]) == (False, one)
+    assert [tag["content"]["json_schema"] == CITY for tag in form["tags"]][:1] == held[:1]
+    assert form["tags"][1]["content"]["json_schema"] == {"type": "object"}
+    (turn,) = somebody.turns()
+    assert turn.tools == [ADD, NOW]  # the model is shown the same
+
+
+def test_strict_is_true_or_false(chat: Chat, engine: FakeEngine) -> None:
+    tool = {"type": "function", "function": {**ADD["function"], "strict": "yes"}}
+
+    refused(chat("hi", tools=[tool]), 400, "invalid_value", "tools[0].function.strict")
