@@ -61,6 +61,7 @@ app.conf.update(
         }
         for name, every_s in {
             "expire_leases": 5.0,
+            "fail_lost_turns": 5.0,
             "start_runs": 10.0,
             "reconcile_engines": 10.0,
             "find_lost_work": 15.0,

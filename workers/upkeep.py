@@ -66,9 +66,15 @@ def find_lost_work() -> None:
 
 @task("workers.upkeep.close_idle_sessions")
 def close_idle_sessions() -> None:
-    """Take quiet sessions to be over, and turns whose gateway died to have failed."""
+    """Take quiet sessions to be over."""
     with system_scope("idle sessions"):
         conversations.close_idle_sessions(idle_s=settings.SESSION_IDLE_S)
+
+
+@task("workers.upkeep.fail_lost_turns")
+def fail_lost_turns() -> None:
+    """Take turns whose gateway died to have failed."""
+    with system_scope("lost turns"):
         conversations.fail_lost_turns(older_than_s=settings.ENGINE_TIMEOUT_S + TURN_MARGIN_S)
 
 

@@ -58,6 +58,16 @@ class TurnState(models.TextChoices):
     FAILED = "failed"
 
 
+class TurnHolder(models.Model):
+    """A process that answers turns. One that is not seen for some seconds is gone, and its pending turns with it."""
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
 class PromptSource(models.TextChoices):
     """How the prompt's tokens came about."""
 
@@ -117,6 +127,9 @@ class Turn(TenantModel):
     usage = models.JSONField(default=dict)
     error = models.CharField(max_length=500, blank=True)
     engine_id = models.UUIDField(null=True)
+    holder_id = models.UUIDField(
+        null=True, help_text="The process that admitted it; the database takes it from the connection."
+    )
     first_token_ms = models.FloatField(null=True)
     latency_ms = models.FloatField(null=True)
     completed_at = models.DateTimeField(null=True)

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from apps.conversations.models import Turn, TurnState
-from apps.conversations.services import Admitted, Generation, Repeated, failing
+from apps.conversations.services import Admitted, Generation, Repeated, ending_lost, failing
 from apps.engines.replies import Chunk
 from apps.gateway.admission import Admission, ReadBody, admit, stored_reply
 from apps.gateway.asgi import process_of
@@ -82,8 +82,8 @@ async def _answered(request: HttpRequest, api: Api) -> HttpResponseBase:
 async def _admitted(process: Process, slot: Slot, api: Api, request: HttpRequest) -> Admission:
     """Return the admission; the repetition of a request that still runs waits for that one to end.
 
-    A client that sends a request again has given the first try up. Where that neither ends nor is noticed
-    to be without a client (its gateway may have died), the repetition takes over.
+    Where the process that answers that one is gone, the repetition is answered itself. A client that says that it
+    tries again has given the first try up: where that one does not end by itself, the repetition takes over too.
     """
     started = time.monotonic()
     while True:
@@ -91,6 +91,8 @@ async def _admitted(process: Process, slot: Slot, api: Api, request: HttpRequest
         outcome = admission.outcome
         if isinstance(outcome, Admitted) or outcome.state == TurnState.COMPLETE:
             return admission
+        if await process.ledger.run(ending_lost(tenant_id=outcome.tenant_id, turn_id=outcome.turn_id)):
+            continue
         waited = time.monotonic() - started
         if admission.is_retry and waited > _TAKE_OVER_AFTER_S:
             await process.ledger.run(

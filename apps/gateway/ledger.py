@@ -7,6 +7,7 @@ its own tenant (see the functions' migration), so requests of several tenants ma
 import asyncio
 import logging
 import time
+import uuid
 from collections import deque
 from typing import Any, Final, TypeVar
 
@@ -15,6 +16,7 @@ import psycopg
 from django.db import connection as django_connection
 from psycopg.errors import DeadlockDetected, SerializationFailure
 
+from apps.conversations.holders import NAMED_BY
 from kernel.calls import Call, Plan
 from kernel.errors import Unavailable
 
@@ -31,7 +33,9 @@ PATIENCE_S: Final = 15.0
 class Ledger:
     """A few connections to the database on the event loop, under the application's role and never another."""
 
-    def __init__(self, *, connections: int) -> None:
+    def __init__(self, *, connections: int, holder: uuid.UUID | None = None) -> None:
+        """`holder`: the process that turns admitted here belong to."""
+        self._holder = holder
         self._waiting: deque[_Waiting] = deque()
         self._idle: deque[asyncio.Future[None]] = deque()
         self._lanes = [asyncio.get_running_loop().create_task(self._lane()) for _ in range(connections)]
@@ -114,7 +118,7 @@ class Ledger:
         while True:
             try:
                 if connection is None or connection.closed:
-                    connection = await _connected()
+                    connection = await _connected(self._holder)
                 await _answered(connection, batch)
                 return connection
             except (psycopg.OperationalError, psycopg.InterfaceError, OSError) as error:
@@ -144,17 +148,19 @@ def _step(plan: Plan[T], answer: dict[str, Any] | None) -> "Call | tuple[T]":
         return (end.value,)
 
 
-async def _connected() -> psycopg.AsyncConnection[Any]:
+async def _connected(holder: uuid.UUID | None) -> psycopg.AsyncConnection[Any]:
     known = django_connection.get_connection_params()
     for name in ("pool", "context", "cursor_factory", "prepare_threshold", "server_side_binding"):
         known.pop(name, None)
-    return await psycopg.AsyncConnection.connect(
+    connection = await psycopg.AsyncConnection.connect(
         **known,
         autocommit=True,
         prepare_threshold=0,
         connect_timeout=5,
         cursor_factory=psycopg.AsyncRawCursor,
     )
+    await connection.execute("SELECT set_config($1, $2, false)", [NAMED_BY, str(holder or "")])
+    return connection
 
 
 async def _answered(connection: psycopg.AsyncConnection[Any], batch: list[_Waiting]) -> None:

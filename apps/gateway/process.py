@@ -11,12 +11,14 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
 
+from apps.conversations.holders import BEAT_S, beating
 from apps.engines.client import engine_client
 from apps.engines.slots import adapter_slots
 from apps.gateway.ledger import PATIENCE_S, Ledger
 from apps.gateway.metrics import Counters
 from apps.keys.limits import Limits, Permit
 from kernel.errors import RateLimited, Unavailable
+from kernel.ids import uuid7
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -64,13 +66,16 @@ class Process:
     ) -> None:
         self._slots: set[Slot] = set()
         self._most_running = most_running
-        self.ledger = Ledger(connections=connections)
+        self.id = uuid7()
+        """Under which the turns that it answers are known to be held."""
+        self.ledger = Ledger(connections=connections, holder=self.id)
         """What every request asks of the database."""
         self.limits = Limits(redis_url=redis_url, lease_s=lease_s)
         self.counters = Counters()
         self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="ledger")
         self._background: set[asyncio.Task[None]] = set()
         self._engines: set[str] = set()
+        self._beating = asyncio.get_running_loop().create_task(self._beat())
 
     def take_slot(self) -> Slot:
         """Return a place for one more request; raises RateLimited where none is left."""
@@ -128,8 +133,19 @@ class Process:
             await engine_client(url).close()
         await adapter_slots().close()
         await self.limits.close()
+        self._beating.cancel()
         await self.ledger.close()
         self._threads.shutdown()
+
+    async def _beat(self) -> None:
+        """Say again and again that this process is there; one that stops saying so loses its turns."""
+        while True:
+            try:
+                await self.ledger.run(beating(self.id))
+            except Exception:
+                # whatever it was, silence would cost every running turn
+                logger.exception("could not say that this process is there")
+            await asyncio.sleep(BEAT_S)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._background.discard(task)

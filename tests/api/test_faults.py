@@ -1,5 +1,6 @@
 """Clients that leave, engines that die, databases that fill up."""
 
+import datetime as dt
 import socket
 import threading
 import time
@@ -10,8 +11,12 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 import pytest
+from django.utils import timezone
 
+from apps.conversations.holders import LOST_AFTER_S
+from apps.conversations.models import TurnHolder
 from apps.keys.services import revoke_key
+from kernel.tenancy import system_scope
 from tests.api.conftest import Chat
 from tests.api.frames import frames, text_of
 from tests.api.gateway_process import APPLICATION_NAME, CONCURRENCY, DATABASE_POOL, GatewayProcess
@@ -242,6 +247,71 @@ def test_a_retry_takes_over_from_a_gateway_that_died(
     given_up, complete = somebody.turns()
     assert (given_up.state, given_up.error) == ("failed", "given up by its client, who sent it again")
     assert (complete.state, complete.session_id) == ("complete", given_up.session_id)
+
+
+def test_a_repeated_idempotency_key_is_answered_soon_after_its_gateway_died(
+    start_gateway: Callable[..., GatewayProcess], chat: Chat, somebody: Somebody, engine: FakeEngine
+) -> None:
+    dying = start_gateway()
+    engine.hold = threading.Event()
+    named = {"Idempotency-Key": "k"}
+
+    def lost() -> None:
+        with pytest.raises(httpx.TransportError):
+            httpx.post(
+                f"{dying.url}/v1/chat/completions",
+                json=HI,
+                headers={**somebody.headers, **named},
+                trust_env=False,
+                timeout=30,
+            )
+
+    first = threading.Thread(target=lost)
+    first.start()
+    engine.wait_for(lambda: len(engine.requests) == 1)
+    time.sleep(0.1)
+    dying.kill()
+    first.join()
+    engine.hold = None
+    (turn,) = somebody.turns()
+    assert turn.state == "pending"
+    # as if the seconds since its last sign of life had passed
+    with system_scope("tests"):
+        assert TurnHolder.objects.filter(id=turn.holder_id).update(
+            seen_at=timezone.now() - dt.timedelta(seconds=LOST_AFTER_S)
+        )
+
+    again = chat("hi", headers=named)
+
+    assert again.status_code == 200
+    assert "x-idempotent-replay" not in again.headers
+    lost_one, complete = somebody.turns()
+    assert (lost_one.state, lost_one.error) == ("failed", "the gateway stopped")
+    assert (complete.state, complete.idempotency_key) == ("complete", "k")
+
+
+def test_an_idempotency_key_of_a_running_request_takes_nothing_over(
+    gateway: GatewayProcess, chat: Chat, somebody: Somebody, engine: FakeEngine
+) -> None:
+    engine.hold = threading.Event()
+    answers: list[httpx.Response] = []
+    asking = [
+        threading.Thread(target=lambda: answers.append(chat("hi", headers={"Idempotency-Key": "k"})))
+        for _ in range(2)
+    ]
+    asking[0].start()
+    engine.wait_for(lambda: len(engine.requests) == 1)
+    asking[1].start()
+    (turn,) = somebody.turns()
+    with system_scope("tests"):
+        seen_at = TurnHolder.objects.get(id=turn.holder_id).seen_at
+        wait_for(lambda: TurnHolder.objects.get(id=turn.holder_id).seen_at > seen_at)
+    engine.hold.set()
+    for one in asking:
+        one.join()
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert len(somebody.turns()) == len(engine.requests) == 1
 
 
 def test_an_idempotency_key_with_another_body(chat: Chat, somebody: Somebody) -> None:

@@ -1,5 +1,6 @@
 """What changes sessions and turns."""
 
+from apps.conversations.holders import ending_lost
 from apps.conversations.retries import Repeated
 from apps.conversations.services.admission import Admitted, TurnRequest, admit_turn, admitting, place_asked
 from apps.conversations.services.feedback import give_feedback
@@ -27,6 +28,7 @@ __all__ = [
     "close_idle_sessions",
     "complete_turn",
     "completing",
+    "ending_lost",
     "fail_lost_turns",
     "fail_turn",
     "failing",

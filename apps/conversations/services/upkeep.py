@@ -6,12 +6,16 @@ Both run under `system_scope`, in batches; what two of them do at once is done o
 import datetime as dt
 
 from django.db import transaction
+from django.db.models import F, OuterRef, Q
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from apps.conversations.models import Session, Turn, TurnKind, TurnState
+from apps.conversations.holders import LOST_AFTER_S
+from apps.conversations.models import Session, Turn, TurnHolder, TurnKind, TurnState
 from apps.conversations.services.admission import ask_for_judging
 
 _BATCH = 100
+_HOLDERS_KEPT = dt.timedelta(days=1)
 
 
 def close_idle_sessions(*, idle_s: float) -> int:
@@ -45,11 +49,20 @@ def close_idle_sessions(*, idle_s: float) -> int:
 
 
 def fail_lost_turns(*, older_than_s: float) -> int:
-    """Mark turns that are pending for longer than any request may run as failed; returns how many.
+    """Mark turns whose process is gone as failed, and those that are pending longer than any may; returns how many.
 
-    `older_than_s` must exceed the engine's time limit: the gateway that held such a turn is gone.
+    `older_than_s` must exceed the engine's time limit: it is for turns that name no process.
     """
-    now = timezone.now()
-    return Turn.objects.filter(
-        state=TurnState.PENDING, created_at__lt=now - dt.timedelta(seconds=older_than_s)
-    ).update(state=TurnState.FAILED, error="the gateway stopped", completed_at=now, idempotency_key=None)
+    gone = Now() - dt.timedelta(seconds=LOST_AFTER_S)
+    seen_at = Coalesce(TurnHolder.objects.filter(id=OuterRef("holder_id")).values("seen_at"), F("created_at"))
+    failed = (
+        Turn.objects.filter(state=TurnState.PENDING)
+        .alias(seen_at=seen_at)
+        .filter(
+            Q(holder_id__isnull=False, seen_at__lt=gone)
+            | Q(created_at__lt=Now() - dt.timedelta(seconds=older_than_s))
+        )
+        .update(state=TurnState.FAILED, error="the gateway stopped", completed_at=Now(), idempotency_key=None)
+    )
+    TurnHolder.objects.filter(seen_at__lt=Now() - _HOLDERS_KEPT).delete()
+    return failed

@@ -1,12 +1,16 @@
 """Sessions that never say that they are over, and turns whose gateway died."""
 
 import datetime as dt
+import uuid
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
-from apps.conversations.models import Session, Turn, TurnKind
+from apps.conversations.holders import LOST_AFTER_S, NAMED_BY, beating
+from apps.conversations.models import Session, Turn, TurnHolder, TurnKind
 from apps.conversations.services import close_idle_sessions, fail_lost_turns
+from kernel.calls import run
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.conversations.talk import JUDGE, admit, assistant, outbox, say, sessions, turn, user
 from tests.tenants import Somebody, add_somebody
@@ -85,3 +89,47 @@ def test_a_turn_that_nobody_holds_any_more_fails(somebody: Somebody) -> None:
     assert (stored.state, stored.error, stored.idempotency_key) == ("failed", "the gateway stopped", None)
     assert turn(somebody, running).state == "pending"
     assert turn(somebody, done).state == "complete"
+
+
+def test_a_turn_whose_process_is_gone_fails_within_seconds(somebody: Somebody) -> None:
+    names = ("gone", "never seen", "there", "young", "of nobody")
+    turns = {name: admit(somebody, user(name)) for name in names}
+    now = timezone.now()
+    holders = {"gone": LOST_AFTER_S + 1, "there": LOST_AFTER_S - 3}
+    with tenant_scope(somebody.tenant.id):
+        for name in names[:4]:
+            holder = uuid.uuid4()
+            Turn.objects.filter(id=turns[name].turn_id).update(
+                holder_id=holder, created_at=now - dt.timedelta(seconds=0 if name == "young" else 60)
+            )
+            if name in holders:
+                TurnHolder.objects.create(id=holder, seen_at=now - dt.timedelta(seconds=holders[name]))
+        TurnHolder.objects.create(id=uuid.uuid4(), seen_at=now - dt.timedelta(days=2))
+
+    with system_scope("tests"):
+        assert fail_lost_turns(older_than_s=360) == 2
+        assert TurnHolder.objects.count() == 2  # long gone ones are forgotten
+
+    stored = {name: turn(somebody, turns[name]) for name in names}
+    assert [name for name in names if stored[name].state == "failed"] == ["gone", "never seen"]
+    assert stored["gone"].error == "the gateway stopped"
+
+
+def test_a_holder_is_seen_by_its_beat(somebody: Somebody) -> None:
+    holder = uuid.uuid4()
+    with tenant_scope(somebody.tenant.id):
+        run(beating(holder))
+        first = TurnHolder.objects.get(id=holder).seen_at
+        run(beating(holder))
+        assert TurnHolder.objects.get(id=holder).seen_at > first
+
+
+def test_what_a_connection_admits_is_held_by_whom_it_names(somebody: Somebody) -> None:
+    holder = uuid.uuid4()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config(%s, %s, true)", [NAMED_BY, str(holder)])
+        held = admit(somebody, user("a"))
+        cursor.execute("SELECT set_config(%s, '', true)", [NAMED_BY])
+        free = admit(somebody, user("b"))
+
+    assert [turn(somebody, one).holder_id for one in (held, free)] == [holder, None]
