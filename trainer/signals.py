@@ -112,7 +112,7 @@ def shares(signals: Sequence[Signal], config: StepConfig) -> list[Shares]:
             "sequence": len(used) * len(signal.sample.output_ids),
             "constant": len(used) * config.loss.constant_tokens,
         }[config.loss.aggregation]
-        share = 1.0 / whole if signal.parts else 0.0
+        share = signal.sample.weight / whole if signal.parts else 0.0
         found.append(Shares(share * signal.rl, share * signal.opd, share))
     return found
 

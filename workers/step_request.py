@@ -73,6 +73,7 @@ def sample_input(sample: Sample, *, default_temperature: float) -> SampleInput:
         hint_prompt_ids=tuple(tuple(hint["prompt_ids"]) for hint in sample.hints),
         truncated=turn.finish_reason == "length",
         staleness=sample.staleness or 0,
+        weight=sample.weight,
     )
 
 

@@ -1,7 +1,7 @@
 """How a step ends: one transaction in which everything that follows from it becomes true at once."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from apps.adapters import services as adapters
 from apps.adapters.models import AdapterVersion, Policy
-from apps.learning import fairness, schedule
+from apps.learning import exploration, fairness, schedule
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainingRun
 from apps.learning.runs import LeaseLost, close, config_of, refuse_samples, release, requeue
 from kernel import outbox
@@ -94,7 +94,8 @@ def _made(run: TrainingRun, policy: Policy, result: StepResult, files: Files) ->
         sample.consumed_at = now
         sample.outcome = dict(result.sample_outcomes.get(str(sample.id), {}))
     Sample.objects.bulk_update(samples, ["state", "consumed_at", "outcome"])
-    _keep_baseline(policy, result)
+    run.metrics["down_weighted"] = sum(sample.weight < 1.0 for sample in samples)
+    _learn_from(policy, run, result, samples)
     run.version = version
     close(run, RunState.SUCCEEDED, result.reason)
     ask_to_publish(version)
@@ -102,13 +103,14 @@ def _made(run: TrainingRun, policy: Policy, result: StepResult, files: Files) ->
 
 def _nothing(run: TrainingRun, policy: Policy, result: StepResult) -> None:
     """End a run that changed nothing. What it was given is not offered again: it would change nothing again."""
-    for sample in Sample.objects.select_for_update().filter(run=run, state=SampleState.CLAIMED):
+    samples = list(Sample.objects.select_for_update().filter(run=run, state=SampleState.CLAIMED))
+    for sample in samples:
         sample.state = SampleState.DROPPED
         sample.outcome = dict(result.sample_outcomes.get(str(sample.id), {}))
         own = str(sample.outcome.get("reason") or "")
         sample.reason = (own or result.reason or result.code)[:200]
         sample.save()
-    _keep_baseline(policy, result)
+    _learn_from(policy, run, result, samples)
     close(run, RunState.NO_OP, result.reason)
     schedule.consider(policy_id=policy.id)
 
@@ -124,7 +126,10 @@ def _failed(run: TrainingRun, result: StepResult) -> None:
     requeue(run, result.reason, delay_s=RETRY_S * 2.0 ** (run.attempts - 1))
 
 
-def _keep_baseline(policy: Policy, result: StepResult) -> None:
+def _learn_from(policy: Policy, run: TrainingRun, result: StepResult, samples: Sequence[Sample]) -> None:
+    """Keep what a step says of the policy besides its weights: the usual reward, how warm it should sample."""
+    rewards = [sample.reward for sample in samples if sample.reward is not None]
+    exploration.follow(policy=policy, run=run, config=config_of(run), rewards=rewards)
     if result.baseline:
         RewardBaseline.objects.update_or_create(
             policy=policy, defaults={"tenant_id": policy.tenant_id, "state": dict(result.baseline)}

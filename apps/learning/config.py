@@ -34,7 +34,23 @@ class TrainingConfig:
     flush_s: Annotated[float, Limits(0, 2_592_000)]
     """A smaller batch is taken once its oldest sample has waited this long, seconds."""
     max_staleness: Annotated[int, Limits(0, 1000)]
-    """Samples from more steps back along the lineage than this are dropped, steps."""
+    """Samples from more steps back along the lineage than this are stale, steps."""
+    past_staleness: Literal["drop", "down_weight"] = "drop"
+    """What becomes of a stale sample: nothing, or it counts half as much for each step more, until that is too little."""
+    order: Literal["windowed", "strict", "greedy"] = "windowed"
+    """How the queue is taken from: whatever ended among the oldest, the oldest alone, or whatever ended first."""
+    buffer: Annotated[int, Limits(1, 65_536)] = 64
+    """Size of the buffer that the window is a part of, turns."""
+    window: Annotated[float, Limits(0, 1)] = 0.3
+    """That part; the window has at least one place, dimensionless."""
+    exploration: Literal["off", "adapt"] = "off"
+    """Whether the policy's default temperature follows what its batches show."""
+    temperature_low: Annotated[float, Limits(0.01, 2)] = 0.5
+    """The lowest that it may become, dimensionless."""
+    temperature_high: Annotated[float, Limits(0.01, 2)] = 1.0
+    """The highest, dimensionless."""
+    temperature_step: Annotated[float, Limits(0, 1)] = 0.05
+    """The most that one training step moves it, dimensionless."""
     method: Literal["combined", "binary", "opd"] = "combined"
     """Which signals teach: rewards and hints, rewards alone, hints alone."""
     rl_weight: Weight = 1.0
@@ -151,7 +167,13 @@ def resolve(overrides: Mapping[str, Any]) -> TrainingConfig:
         if name not in hints:
             raise InvalidInput(f"there is no training setting {name!r}", field=f"config.{name}")
         values[name] = _checked(name, value, hints[name])
-    return TrainingConfig(**values)
+    config = TrainingConfig(**values)
+    if config.temperature_low > config.temperature_high:
+        raise InvalidInput(
+            f"temperature_low ({config.temperature_low:g}) is above temperature_high ({config.temperature_high:g})",
+            field="config.temperature_low",
+        )
+    return config
 
 
 def _checked(name: str, value: Any, hint: Any) -> Any:

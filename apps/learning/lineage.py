@@ -3,6 +3,8 @@
 import uuid
 
 from apps.adapters.models import AdapterVersion
+from apps.conversations.models import Turn
+from apps.learning.rules.staleness import of_trajectory
 
 
 class Lineage:
@@ -26,3 +28,17 @@ class Lineage:
         """Return the steps from a version to the head, or None where it lies on another branch."""
         depth = self._depths.get(version_id)
         return None if depth is None else self.depth - depth
+
+
+def trajectory_staleness(session_id: uuid.UUID, lineage: Lineage) -> tuple[list[int | None], int | None]:
+    """Return the staleness of each turn of a rollout, from its own version, and the rollout's, from its first turn's.
+
+    None: on another branch.
+    """
+    versions = (
+        Turn.objects.filter(session_id=session_id, side=False)
+        .order_by("created_at", "id")
+        .values_list("version_id", flat=True)
+    )
+    turns = [lineage.staleness(version_id) for version_id in versions]
+    return turns, of_trajectory(turns)

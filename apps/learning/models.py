@@ -29,6 +29,7 @@ class TrainingRun(TenantModel):
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="runs")
     state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.QUEUED)
     trigger = models.CharField(max_length=60, help_text="threshold, clock, operator:<id> or key:<public id>")
+    idempotency_key = models.CharField(max_length=255, null=True, help_text="Of the wish for it, if any.")
     config = models.JSONField(default=dict, help_text="The exact configuration used.")
     parent = models.ForeignKey(AdapterVersion, null=True, on_delete=models.PROTECT, related_name="+")
     version = models.OneToOneField(
@@ -53,6 +54,11 @@ class TrainingRun(TenantModel):
         constraints = [
             models.UniqueConstraint(
                 fields=["policy"], condition=Q(state__in=OPEN_RUN_STATES), name="one_open_run_per_policy"
+            ),
+            models.UniqueConstraint(
+                fields=["policy", "idempotency_key"],
+                condition=Q(idempotency_key__isnull=False),
+                name="run_once_per_idempotency_key",
             ),
             models.CheckConstraint(condition=Q(state__in=RunState.values), name="run_state_known"),
             models.CheckConstraint(condition=Q(trainer_s__gte=0.0), name="run_costs_no_less_than_nothing"),
@@ -97,6 +103,9 @@ class Sample(TenantModel):
     staleness = models.PositiveIntegerField(
         null=True, help_text="Steps along the lineage when it was consumed."
     )
+    weight = models.FloatField(
+        default=1.0, help_text="How much it counts in its step; less where it is stale."
+    )
     refusals = models.PositiveSmallIntegerField(
         default=0, help_text="Steps that were thrown away with it in the batch."
     )
@@ -119,6 +128,7 @@ class Sample(TenantModel):
                 condition=~Q(state__in=[SampleState.DROPPED, SampleState.INELIGIBLE]) | ~Q(reason=""),
                 name="sample_left_out_says_why",
             ),
+            models.CheckConstraint(condition=Q(weight__gt=0.0, weight__lte=1.0), name="sample_weight_bounds"),
         ]
         indexes = [
             models.Index(fields=["policy", "state", "created_at"], name="sample_by_policy_and_state"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, Policy
@@ -40,27 +40,68 @@ class Claim:
     number: int
     """Number of the version to be made."""
     samples: tuple[Sample, ...]
-    """With their turns, oldest first; `staleness` is set."""
+    """With their turns, oldest first; `staleness` and `weight` are set."""
     baseline: dict[str, Any]
     """The reward baseline's state before the step; empty before the first."""
 
 
-def request_run(*, policy: Policy, trigger: str, actor: str) -> TrainingRun:
-    """Queue a run for whatever samples wait, few or none (an operator's or a key's wish); audited.
+def request_run(*, policy: Policy, actor: str, idempotency_key: str | None = None) -> TrainingRun:
+    """Queue a run for whatever samples wait, however few (an operator's or a key's wish); audited.
 
-    Raises Conflict where the policy has an open run, InvalidInput where its configuration is not valid.
+    `actor` is "user:<id>" or "key:<public id>". The same wish again, by its key, returns the run that it made,
+    however that stands now. Raises Conflict where training is switched off, no sample waits (`no_samples`) or the
+    policy has an open run (`run_under_way`), InvalidInput where its configuration is not valid.
     """
     with transaction.atomic():
+        if idempotency_key is not None:
+            # two who wish the same at once: the second waits here, and finds the first one's run
+            Policy.objects.select_for_update(no_key=True).get(id=policy.id)
+            made = TrainingRun.objects.filter(policy=policy, idempotency_key=idempotency_key).first()
+            if made is not None:
+                return made
         resolve(policy.config)
-        run = schedule.create_run(policy, trigger)
+        if not (policy.training_enabled and policy.tenant.training_enabled):
+            raise Conflict(f"training of {policy.name} is switched off", code="training_off")
+        if not Sample.objects.filter(policy=policy, state=SampleState.READY).exists():
+            raise Conflict(f"no sample of {policy.name} waits: there is nothing to learn", code="no_samples")
+        trigger = _asked_by(actor)
+        run = schedule.create_run(policy, trigger, idempotency_key=idempotency_key)
         if run is None:
-            raise Conflict(f"the policy {policy.name} has a run under way")
+            raise Conflict(f"the policy {policy.name} has a run under way", code="run_under_way")
         audit.record(
             actor=actor,
             action="run.request",
             target=f"run:{run.id}",
             tenant_id=policy.tenant_id,
             detail={"policy": policy.name, "trigger": trigger},
+        )
+    return run
+
+
+def resume_run(*, run_id: uuid.UUID, actor: str) -> TrainingRun:
+    """Queue a failed or cancelled run again, with all its tries, for whatever samples wait now; audited.
+
+    Raises Conflict where it ended another way, no sample waits or its policy has another run under way.
+    """
+    with transaction.atomic():
+        run = TrainingRun.objects.select_for_update().filter(id=run_id).first()
+        if run is None:
+            raise NotFound("there is no such run")
+        if run.state not in (RunState.FAILED, RunState.CANCELLED):
+            raise Conflict(f"the run is {run.state}")
+        if not Sample.objects.filter(policy_id=run.policy_id, state=SampleState.READY).exists():
+            raise Conflict("no sample waits: there is nothing to learn", code="no_samples")
+        before = {"state": run.state, "reason": run.reason, "trigger": run.trigger}
+        run.trigger = _asked_by(actor)
+        run.attempts = 0
+        run.finished_at = None
+        try:
+            with transaction.atomic():
+                requeue(run, "")
+        except IntegrityError:
+            raise Conflict("the policy has another run under way", code="run_under_way") from None
+        audit.record(
+            actor=actor, action="run.resume", target=f"run:{run.id}", tenant_id=run.tenant_id, detail=before
         )
     return run
 
@@ -116,7 +157,7 @@ def claim_run(*, run_id: uuid.UUID) -> Claim | None:
         for sample in samples:
             sample.state = SampleState.CLAIMED
             sample.run = run
-        Sample.objects.bulk_update(samples, ["state", "run", "staleness"])
+        Sample.objects.bulk_update(samples, ["state", "run", "staleness", "weight"])
         baseline = RewardBaseline.objects.filter(policy=policy).first()
         newest = AdapterVersion.objects.filter(policy=policy).order_by("-number").first()
         return Claim(
@@ -217,7 +258,7 @@ def requeue(run: TrainingRun, reason: str, *, delay_s: float = 0.0) -> None:
 def release(run: TrainingRun) -> int:
     """Free the samples that a run (locked by the caller) holds; return how many."""
     return Sample.objects.filter(run=run, state=SampleState.CLAIMED).update(
-        state=SampleState.READY, run=None, staleness=None
+        state=SampleState.READY, run=None, staleness=None, weight=1.0
     )
 
 
@@ -233,11 +274,18 @@ def refuse_samples(run: TrainingRun, config: TrainingConfig, reason: str) -> Non
         sample.refusals += 1
         sample.run = None
         sample.staleness = None
+        sample.weight = 1.0
         sample.state = SampleState.READY
         if sample.refusals >= config.refusals:
             sample.state = SampleState.DROPPED
             sample.reason = f"quarantined after {sample.refusals} refused steps: {reason}"[:200]
         sample.save()
+
+
+def _asked_by(actor: str) -> str:
+    """Return how a run names who wished for it."""
+    kind, _, who = actor.partition(":")
+    return (f"operator:{who}" if kind == "user" else actor)[:60]
 
 
 def _batch(run: TrainingRun, policy: Policy) -> tuple[TrainingConfig, list[Sample]] | None:
@@ -258,14 +306,11 @@ def _batch(run: TrainingRun, policy: Policy) -> tuple[TrainingConfig, list[Sampl
     if schedule.awaits_publishing(policy):
         requeue(run, run.reason, delay_s=PUBLISH_WAIT_S)
         return None
-    fresh = schedule.prune(policy, config)
-    samples = schedule.pick(policy, config, fresh)
+    samples = schedule.pick(policy, config, schedule.prune(policy, config))
     if not samples or (run.trigger == "threshold" and len(samples) < config.batch_size):
         few = f"{len(samples)} samples wait, a batch is {config.batch_size}" if samples else "no samples wait"
         close(run, RunState.NO_OP, few)
         return None
-    for sample in samples:
-        sample.staleness = fresh[sample.id]
     return config, samples
 
 

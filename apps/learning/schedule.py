@@ -16,6 +16,9 @@ from apps.adapters.models import AdapterVersion, Policy, VersionState
 from apps.learning.config import TrainingConfig, resolve
 from apps.learning.lineage import Lineage
 from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, SampleState, TrainingRun
+from apps.learning.rules.batch import take
+from apps.learning.rules.staleness import Staleness, weight
+from apps.learning.waiting import order_of, queue_of
 from kernel import outbox
 from kernel.errors import InvalidInput
 
@@ -45,11 +48,13 @@ def consider(*, policy_id: uuid.UUID) -> TrainingRun | None:
     return None if trigger is None else create_run(policy, trigger)
 
 
-def create_run(policy: Policy, trigger: str) -> TrainingRun | None:
+def create_run(policy: Policy, trigger: str, *, idempotency_key: str | None = None) -> TrainingRun | None:
     """Queue a run and announce it, in the caller's transaction; None where the policy has an open one."""
     try:
         with transaction.atomic():
-            run = TrainingRun.objects.create(tenant_id=policy.tenant_id, policy=policy, trigger=trigger)
+            run = TrainingRun.objects.create(
+                tenant_id=policy.tenant_id, policy=policy, trigger=trigger, idempotency_key=idempotency_key
+            )
     except IntegrityError:
         return None
     announce(run)
@@ -71,50 +76,66 @@ def announce(run: TrainingRun, *, delay_s: float = 0.0) -> None:
 def due(policy: Policy, config: TrainingConfig) -> str | None:
     """Return what calls for a run now: "threshold" (a whole batch), "clock" (the oldest waited), or None."""
     ready = Sample.objects.filter(policy=policy, state=SampleState.READY)
-    if ready.count() >= config.batch_size:
-        return "threshold"
+    enough = ready.count() >= config.batch_size
     oldest = ready.aggregate(oldest=Min("created_at"))["oldest"]
-    if oldest is not None and timezone.now() - oldest >= dt.timedelta(seconds=config.flush_s):
-        return "clock"
-    return None
+    late = oldest is not None and timezone.now() - oldest >= dt.timedelta(seconds=config.flush_s)
+    if not (enough or late):
+        return None
+    found = len(take(queue_of(policy, config), order_of(config), config.batch_size))
+    if found >= config.batch_size:
+        return "threshold"
+    return "clock" if late and found else None
 
 
-def prune(policy: Policy, config: TrainingConfig) -> dict[uuid.UUID, int]:
-    """Set aside the waiting samples that are of no use any more; return the staleness of the others."""
+def prune(policy: Policy, config: TrainingConfig) -> Lineage:
+    """Set aside the waiting samples that are of no use any more; return the lineage that the others stand on."""
     lineage = Lineage(policy.live)
-    fresh: dict[uuid.UUID, int] = {}
-    other_branch: list[uuid.UUID] = []
-    stale: dict[int, list[uuid.UUID]] = {}
-    waiting = Sample.objects.select_for_update(skip_locked=True).filter(
-        policy=policy, state=SampleState.READY
-    )
-    for sample_id, version_id in waiting.values_list("id", "version_id"):
+    rules = staleness_rules(config)
+    waiting = Sample.objects.filter(policy=policy, state=SampleState.READY)
+    for version_id in waiting.order_by().values_list("version_id", flat=True).distinct():
         staleness = lineage.staleness(version_id)
+        if staleness is not None and weight(staleness, rules) > 0.0:
+            continue
+        # whoever writes one of them anew holds it and waits for this policy
+        useless = waiting.select_for_update(skip_locked=True).filter(version_id=version_id)
+        ids = list(useless.values_list("id", flat=True))
         if staleness is None:
-            other_branch.append(sample_id)
-        elif staleness > config.max_staleness:
-            stale.setdefault(staleness, []).append(sample_id)
+            Sample.objects.filter(id__in=ids).update(state=SampleState.INELIGIBLE, reason="other branch")
         else:
-            fresh[sample_id] = staleness
-    Sample.objects.filter(id__in=other_branch).update(state=SampleState.INELIGIBLE, reason="other branch")
-    for staleness, ids in stale.items():
-        Sample.objects.filter(id__in=ids).update(
-            state=SampleState.DROPPED,
-            staleness=staleness,
-            reason=f"stale: {staleness} steps, at most {config.max_staleness}",
-        )
-    return fresh
+            Sample.objects.filter(id__in=ids).update(
+                state=SampleState.DROPPED,
+                staleness=staleness,
+                reason=f"stale: {staleness} steps, at most {config.max_staleness}",
+            )
+    return lineage
 
 
-def pick(policy: Policy, config: TrainingConfig, fresh: dict[uuid.UUID, int]) -> list[Sample]:
-    """Return the next batch of the given waiting samples, locked: the oldest first (strict FIFO)."""
+def pick(policy: Policy, config: TrainingConfig, lineage: Lineage) -> list[Sample]:
+    """Return the next batch, locked, oldest beginning first, with its staleness and weights set (not saved).
+
+    A sample's staleness counts from the version of its first token, which wrote all of it: a request keeps its version.
+    """
+    chosen = take(queue_of(policy, config), order_of(config), config.batch_size)
     rows = (
         Sample.objects.select_for_update(of=("self",), skip_locked=True)
-        .filter(policy=policy, state=SampleState.READY, id__in=fresh)
+        .filter(policy=policy, state=SampleState.READY, turn_id__in=[entry.key for entry in chosen])
         .select_related("turn")
-        .order_by("created_at", "id")[: config.batch_size]
+        .order_by("turn_id")
     )
-    return list(rows)
+    samples = []
+    for sample in rows:
+        staleness = lineage.staleness(sample.version_id)
+        if staleness is None or weight(staleness, staleness_rules(config)) == 0.0:
+            continue  # written anew since the queue was pruned
+        sample.staleness = staleness
+        sample.weight = weight(staleness, staleness_rules(config))
+        samples.append(sample)
+    return samples
+
+
+def staleness_rules(config: TrainingConfig) -> Staleness:
+    """Return η and what happens past it."""
+    return Staleness(most=config.max_staleness, past=config.past_staleness)
 
 
 def _blocked(policy: Policy) -> bool:

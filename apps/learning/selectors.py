@@ -29,3 +29,12 @@ def left_out(policy_id: uuid.UUID) -> dict[str, int]:
 def open_run(policy_id: uuid.UUID) -> TrainingRun | None:
     """Return the policy's queued or running run."""
     return TrainingRun.objects.filter(policy_id=policy_id, state__in=OPEN_RUN_STATES).first()
+
+
+def stale(policy_id: uuid.UUID) -> dict[str, int]:
+    """Return how many of the policy's samples were past the staleness bound: dropped, or consumed with less weight."""
+    samples = Sample.objects.filter(policy_id=policy_id)
+    return {
+        "dropped": samples.filter(state=SampleState.DROPPED, reason__startswith="stale:").count(),
+        "down_weighted": samples.filter(state=SampleState.CONSUMED, weight__lt=1.0).count(),
+    }

@@ -42,6 +42,8 @@ class SampleInput(Contract):
     """The reply was cut by the length limit: its reward is ignored, its tokens may be distilled."""
     staleness: Annotated[int, Bounds(0, 1_000_000)] = 0
     """Steps along the lineage from the version of the reply's first token to the parent of this step."""
+    weight: Annotated[float, Bounds(1e-6, 1)] = 1.0
+    """How much it counts in every part of the loss; the denominators stay what they are."""
 
     @property
     def total_reward(self) -> float | None:

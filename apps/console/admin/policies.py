@@ -13,6 +13,7 @@ from apps.console import show
 from apps.console.admin.base import Act, ConsoleAdmin
 from apps.conversations.models import Session, Turn
 from apps.engines.models import LoadedAdapter
+from apps.learning import refusals
 from apps.learning.models import OPEN_RUN_STATES, Sample, SampleState, TrainingRun
 from apps.learning.runs import request_run
 
@@ -24,8 +25,13 @@ def _per_policy(rows: QuerySet[Any]) -> Subquery:
 
 def _retrain(policy: Policy, who: str, why: str) -> str:
     del why  # kept in the audit row
-    run = request_run(policy=policy, trigger=f"operator:{who.removeprefix('user:')}", actor=who)
+    run = request_run(policy=policy, actor=who)
     return f"run …{str(run.pk)[-8:]} is queued; the trainer takes it next."
+
+
+def _replay(policy: Policy, who: str, why: str) -> str:
+    del why  # kept in the audit row
+    return f"{refusals.replay(policy=policy, actor=who)} samples wait again."
 
 
 def _to_base(policy: Policy, who: str, why: str) -> str:
@@ -80,7 +86,17 @@ class PolicyAdmin(ConsoleAdmin):
                 "and makes a version of them. It goes live if it passes its checks."
             ),
             do=_retrain,
-            offered=lambda policy: True,
+            offered=lambda policy: Sample.objects.filter(policy=policy, state=SampleState.READY).exists(),
+        ),
+        Act(
+            name="replay",
+            label="Replay samples that were set aside",
+            question=lambda policy: (
+                f"The samples of {policy.tenant} / {policy.name} that were in too many refused steps get all their tries "
+                "back and wait for a step again."
+            ),
+            do=_replay,
+            offered=lambda policy: bool(refusals.set_aside(policy.pk)),
         ),
         Act(
             name="to-base",

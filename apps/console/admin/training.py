@@ -10,8 +10,8 @@ from django.utils.safestring import SafeString
 from apps.adapters.models import AdapterVersion
 from apps.console import show
 from apps.console.admin.base import Act, ConsoleAdmin
-from apps.learning.models import OPEN_RUN_STATES, Sample, TrainingRun
-from apps.learning.runs import cancel_run
+from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, TrainingRun
+from apps.learning.runs import cancel_run, resume_run
 
 
 @admin.register(Sample)
@@ -96,6 +96,12 @@ def _cancel(run: TrainingRun, who: str, why: str) -> str:
     return "it ends without a version; its samples wait for the next run."
 
 
+def _resume(run: TrainingRun, who: str, why: str) -> str:
+    del why  # kept in the audit row
+    resume_run(run_id=run.pk, actor=who)
+    return "it is queued; a trainer takes it in its turn."
+
+
 @admin.register(TrainingRun)
 class RunAdmin(ConsoleAdmin):
     """Steps of policies: how far, what was measured, what came of it."""
@@ -154,6 +160,15 @@ class RunAdmin(ConsoleAdmin):
             ),
             do=_cancel,
             offered=lambda run: run.state in OPEN_RUN_STATES,
+        ),
+        Act(
+            name="resume",
+            label="Resume",
+            question=lambda run: (
+                f"The run of {run.tenant} / {run.policy} is queued again with all its tries, for whatever samples wait now."
+            ),
+            do=_resume,
+            offered=lambda run: run.state in (RunState.FAILED, RunState.CANCELLED),
         ),
     )
     panels_template = "console/run.html"

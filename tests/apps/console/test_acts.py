@@ -12,7 +12,7 @@ from apps.accounts.models import User
 from apps.adapters.models import PointerMove, Policy
 from apps.alerts.models import Delivery, WebhookEndpoint
 from apps.engines.models import DesiredAdapter, Engine, LoadedAdapter, LoadState
-from apps.learning.models import RunState, TrainingRun
+from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from kernel.models import AuditEntry, OutboxMessage
 from tests.apps.console.rows import Rows
 
@@ -50,7 +50,51 @@ def prove(version: object, store: Path, *, probe: list[dict[str, object]]) -> No
         )
 
 
+def wait(acme: Rows, **fields: object) -> None:
+    """Let a sample wait (or, with `fields`, stand otherwise)."""
+    free = {"state": SampleState.READY, "run": None, "consumed_at": None, "staleness": None, **fields}
+    Sample.objects.filter(pk=acme.sample.pk).update(**free)
+
+
+def test_retraining_is_neither_offered_nor_accepted_while_no_sample_waits(
+    acme: Rows, console: Client, boss: User
+) -> None:
+    page = reverse("admin:adapters_policy_change", args=[acme.policy.pk])
+    assert "/act/retrain/" not in console.get(page).content.decode()
+    refused = console.post(act_url(acme.policy, "retrain"), WHY, follow=True).content.decode()
+    assert "not done. no sample of default waits: there is nothing to learn" in refused
+    assert TrainingRun.objects.count() == 1
+    assert [action for action, _ in acts_of(boss)] == ["console.retrain"]
+    wait(acme)
+    assert "/act/retrain/" in console.get(page).content.decode()
+
+
+def test_a_cancelled_run_is_resumed(acme: Rows, console: Client, boss: User) -> None:
+    wait(acme)
+    console.post(act_url(acme.policy, "retrain"), WHY)
+    run = TrainingRun.objects.get(state=RunState.QUEUED)
+    console.post(act_url(run, "cancel"), WHY)
+    done = console.post(act_url(run, "resume"), WHY, follow=True)
+    run.refresh_from_db()
+    assert run.state == RunState.QUEUED
+    assert "it is queued; a trainer takes it in its turn." in done.content.decode()
+    assert [action for action, _ in acts_of(boss)][-2:] == ["run.resume", "console.resume"]
+
+
+def test_samples_that_were_set_aside_are_replayed(acme: Rows, console: Client, boss: User) -> None:
+    page = reverse("admin:adapters_policy_change", args=[acme.policy.pk])
+    assert "/act/replay/" not in console.get(page).content.decode()
+    wait(acme, state=SampleState.DROPPED, reason="quarantined after 2 refused steps: x", refusals=2)
+    assert "/act/replay/" in console.get(page).content.decode()
+    done = console.post(act_url(acme.policy, "replay"), WHY, follow=True)
+    assert "1 samples wait again." in done.content.decode()
+    acme.sample.refresh_from_db()
+    assert (acme.sample.state, acme.sample.refusals, acme.sample.reason) == ("ready", 0, "")
+    assert [action for action, _ in acts_of(boss)] == ["samples.replay", "console.replay"]
+
+
 def test_retraining_is_asked_for_confirmed_and_audited(acme: Rows, console: Client, boss: User) -> None:
+    wait(acme)
     url = act_url(acme.policy, "retrain")
     asked = console.get(url)
     assert asked.status_code == 200
@@ -77,6 +121,7 @@ def test_retraining_is_asked_for_confirmed_and_audited(acme: Rows, console: Clie
 
 
 def test_a_second_retraining_is_refused_in_words(acme: Rows, console: Client, boss: User) -> None:
+    wait(acme)
     url = act_url(acme.policy, "retrain")
     console.post(url, WHY)
     refused = console.post(url, WHY, follow=True).content.decode()
@@ -86,6 +131,7 @@ def test_a_second_retraining_is_refused_in_words(acme: Rows, console: Client, bo
 
 
 def test_a_queued_run_is_cancelled(acme: Rows, console: Client, boss: User) -> None:
+    wait(acme)
     console.post(act_url(acme.policy, "retrain"), WHY)
     run = TrainingRun.objects.get(state=RunState.QUEUED)
     done = console.post(act_url(run, "cancel"), WHY, follow=True)
@@ -146,6 +192,8 @@ def test_a_key_is_revoked(acme: Rows, console: Client, boss: User) -> None:
         ("older", "make-live"),
         ("key", "revoke"),
         ("run", "cancel"),
+        ("run", "resume"),
+        ("policy", "replay"),
     ],
 )
 def test_nobody_else_can(acme: Rows, row: str, name: str) -> None:

@@ -289,9 +289,9 @@ def test_a_run_waits_until_the_version_before_it_is_published(somebody: Somebody
 def test_an_operator_may_ask_for_a_run_and_cancel_it_and_both_are_audited(somebody: Somebody) -> None:
     add_samples(somebody, 2)
     with tenant_scope(somebody.tenant.id):
-        run = runs.request_run(policy=somebody.policy, trigger="operator:7", actor="user:7")
+        run = runs.request_run(policy=somebody.policy, actor="user:7")
         with pytest.raises(Conflict):
-            runs.request_run(policy=somebody.policy, trigger="operator:7", actor="user:7")
+            runs.request_run(policy=somebody.policy, actor="user:7")
         taken = claim(somebody, run)
         assert len(taken.samples) == 2
         runs.cancel_run(run_id=run.id, actor="user:7")
@@ -307,7 +307,8 @@ def test_an_operator_may_ask_for_a_run_and_cancel_it_and_both_are_audited(somebo
 
 def test_a_run_that_finds_nothing_says_so(somebody: Somebody) -> None:
     with tenant_scope(somebody.tenant.id):
-        run = runs.request_run(policy=somebody.policy, trigger="operator:7", actor="user:7")
+        # they were there when it was asked for, and somebody else's words took them away since
+        run = queue_run(somebody, "operator:7")
         assert runs.claim_run(run_id=run.id) is None
         run.refresh_from_db()
     assert (run.state, run.reason) == ("no_op", "no samples wait")
@@ -335,7 +336,7 @@ def test_a_wrong_configuration_is_refused_by_name(somebody: Somebody) -> None:
             somebody.policy.config = config
             somebody.policy.save()
             with pytest.raises(InvalidInput) as error:
-                runs.request_run(policy=somebody.policy, trigger="operator:7", actor="user:7")
+                runs.request_run(policy=somebody.policy, actor="user:7")
             assert error.value.field == field
         assert TrainingRun.objects.count() == 0
 

@@ -27,6 +27,8 @@ def test_the_settings_are_the_defaults_and_the_policy_overrides_them(settings: S
         ("batch_size", 0), ("batch_size", 1.5), ("hints", 4), ("method", "magic"), ("opd_kind", 1), ("nothing", 1),
         ("min_ess", 1.01), ("deadline_s", 0.5), ("normalise", 1), ("normalise", None), ("dual_clip", 0.5),
         ("opsm_delta", "never"), ("max_sequence_tokens", 0), ("schedule", None),
+        ("order", "random"), ("window", 1.1), ("buffer", 0),
+        ("temperature_low", 1.5), ("temperature_high", 2.1), ("past_staleness", "keep"),
     ],
 )  # fmt: skip
 def test_what_is_out_of_bounds_is_refused_by_name(name: str, value: Any) -> None:

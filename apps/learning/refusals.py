@@ -1,0 +1,48 @@
+"""What was set aside because steps with it failed, and how it comes back."""
+
+import uuid
+from collections.abc import Collection
+
+from django.db import transaction
+
+from apps.adapters.models import Policy
+from apps.learning import schedule
+from apps.learning.models import Sample, SampleState
+from kernel import audit
+
+
+def set_aside(policy_id: uuid.UUID) -> list[Sample]:
+    """Return the policy's samples that were in too many refused steps, oldest beginning first."""
+    return list(
+        Sample.objects.filter(policy_id=policy_id, state=SampleState.DROPPED, refusals__gt=0).order_by(
+            "turn_id"
+        )
+    )
+
+
+def replay(*, policy: Policy, actor: str, sample_ids: Collection[uuid.UUID] | None = None) -> int:
+    """Give samples that were set aside all their tries back, all of the policy's or the ones named; audited.
+
+    Returns how many. Samples that were dropped for another reason (stale, no signal) stay: that reason still holds.
+    """
+    with transaction.atomic():
+        aside = Sample.objects.select_for_update().filter(
+            policy=policy, state=SampleState.DROPPED, refusals__gt=0
+        )
+        if sample_ids is not None:
+            aside = aside.filter(id__in=sample_ids)
+        ids = list(aside.order_by("id").values_list("id", flat=True))
+        if not ids:
+            return 0
+        Sample.objects.filter(id__in=ids).update(
+            state=SampleState.READY, reason="", refusals=0, run=None, staleness=None, weight=1.0, outcome={}
+        )
+        audit.record(
+            actor=actor,
+            action="samples.replay",
+            target=f"policy:{policy.id}",
+            tenant_id=policy.tenant_id,
+            detail={"samples": len(ids)},
+        )
+        schedule.consider(policy_id=policy.id)
+    return len(ids)

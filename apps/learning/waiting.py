@@ -1,0 +1,90 @@
+"""A policy's queue as its rows stand: what is under way, what waits, what was taken already."""
+
+import datetime as dt
+import uuid
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from apps.adapters.models import Policy
+from apps.conversations.models import Turn, TurnKind, TurnState
+from apps.judging.upkeep import first_id_at
+from apps.learning.config import TrainingConfig
+from apps.learning.models import RewardBaseline, Sample, SampleState
+from apps.learning.rules.batch import Entry, Order, places_seen, window_size
+
+HOLDS_UP = dt.timedelta(hours=1)
+"""A turn that is under way for longer than this is taken for lost: nothing waits for it any more."""
+KINDS = (TurnKind.LIVE, TurnKind.ROLLOUT, TurnKind.SHADOW)
+LEAST_SURPRISE = 0.05
+"""A reward this near to what the policy is used to moves it no further than noise does."""
+
+
+def order_of(config: TrainingConfig) -> Order:
+    """Return how a policy's queue is taken from."""
+    return Order(mode=config.order, window=window_size(config.buffer, config.window))
+
+
+def under_way(policy_id: uuid.UUID) -> QuerySet[Turn]:
+    """Return the policy's turns that may become samples soon: being written, or said enough of to be judged.
+
+    A live turn that nobody answered yet is not among them, as nothing is at work on it; a rollout's is until
+    its session is over. `attune_admit_rollout` counts the same.
+    """
+    return (
+        Turn.objects.filter(policy_id=policy_id, kind__in=KINDS, side=False)
+        .filter(id__gte=first_id_at(timezone.now() - HOLDS_UP))
+        .filter(~Exists(Sample.objects.filter(turn=OuterRef("pk"))))
+        .filter(
+            Q(state=TurnState.PENDING)
+            | Q(state=TurnState.COMPLETE, next_state_at__isnull=False)
+            | Q(state=TurnState.COMPLETE, kind=TurnKind.ROLLOUT, session__idle_at__isnull=True)
+        )
+    )
+
+
+def queue_of(policy: Policy, config: TrainingConfig) -> list[Entry[uuid.UUID]]:
+    """Return as much of the queue, oldest beginning first, as a batch may come from. Keys are turns."""
+    order = order_of(config)
+    most = places_seen(order, config.batch_size)
+    ready = Sample.objects.filter(policy=policy, state=SampleState.READY)
+    usual = RewardBaseline.objects.filter(policy=policy).first()
+    mean = usual.state.get("mean") if usual else None
+    fields = ("turn_id", "state", "created_at", "reward", "hints")
+    if order.mode == "greedy":
+        rows = list(ready.order_by("created_at", "id").values_list(*fields)[:most])
+        return sorted((_entry(*row, config=config, mean=mean) for row in rows), key=lambda entry: entry.key)
+    oldest = ready.order_by("turn_id").values_list("turn_id", flat=True).first()
+    if oldest is None:
+        return []
+    opened = list(under_way(policy.id).order_by("id").values_list("id", flat=True)[:most])
+    head = min([oldest, *opened])
+    places = Sample.objects.filter(
+        policy=policy,
+        turn_id__gte=head,
+        state__in=(SampleState.READY, SampleState.CLAIMED, SampleState.CONSUMED, SampleState.DROPPED),
+    )
+    rows = list(places.order_by("turn_id").values_list(*fields)[:most])
+    entries = [_entry(*row, config=config, mean=mean) for row in rows]
+    entries += [Entry(turn_id, "open") for turn_id in opened]
+    return sorted(entries, key=lambda entry: entry.key)[:most]
+
+
+def _entry(
+    turn_id: uuid.UUID,
+    state: str,
+    made_at: dt.datetime,
+    reward: float | None,
+    hints: list[object],
+    *,
+    config: TrainingConfig,
+    mean: float | None,
+) -> Entry[uuid.UUID]:
+    surprising = reward is not None and (mean is None or abs(reward - mean) > LEAST_SURPRISE)
+    signal = (surprising and config.method != "opd") or (bool(hints) and config.method != "binary")
+    return Entry(
+        turn_id,
+        "ready" if state == SampleState.READY else "done",
+        ready_at=made_at.timestamp(),
+        signal=signal,
+    )
