@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from apps.adapters.models import Policy
 from apps.learning import runs
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
-from kernel.errors import NotFound
+from kernel.errors import InvalidInput, NotFound
 from kernel.rest.caller import Access
 from kernel.rest.views import ScopedViewSet
 
@@ -121,12 +121,17 @@ class RunsApi(ScopedViewSet[TrainingRun]):
 
     @extend_schema(request=NewRunSerializer, responses={201: RunSerializer})
     def create(self, request: Any) -> Response:
-        """Ask for a step of what waits now. A policy has at most one run under way."""
-        del request
+        """Ask for a step of what waits now. A policy has at most one run under way.
+
+        With an `Idempotency-Key` the same wish again returns the run that it made.
+        """
+        key = request.headers.get("Idempotency-Key")
+        if key is not None and not 1 <= len(key) <= 255:
+            raise InvalidInput("An idempotency key has 1 to 255 characters.", field="Idempotency-Key")
         policy = Policy.objects.filter(pk=self.body(NewRunSerializer)["policy"]).first()
         if policy is None:
             raise NotFound("There is no such policy.", field="policy")
-        run = runs.request_run(policy=policy, trigger=self.caller.actor, actor=self.caller.actor)
+        run = runs.request_run(policy=policy, actor=self.caller.actor, idempotency_key=key)
         return Response(RunSerializer(run).data, status=201)
 
     @extend_schema(request=None, responses=RunSerializer)
@@ -135,4 +140,12 @@ class RunsApi(ScopedViewSet[TrainingRun]):
         """End a run without a version; its samples are free again."""
         del request, pk
         run = runs.cancel_run(run_id=self.get_object().pk, actor=self.caller.actor)
+        return Response(RunSerializer(run).data)
+
+    @extend_schema(request=None, responses=RunSerializer)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Any, pk: Any = None) -> Response:
+        """Queue a failed or cancelled run again, with all its tries, for whatever samples wait now."""
+        del request, pk
+        run = runs.resume_run(run_id=self.get_object().pk, actor=self.caller.actor)
         return Response(RunSerializer(run).data)

@@ -9,7 +9,7 @@ from apps.accounts.models import Membership, Role, Tenant
 from apps.adapters.models import Policy
 from apps.conversations.models import Feedback, Turn
 from apps.keys.models import ApiKey, Limit
-from apps.learning.models import RunState, TrainingRun
+from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from kernel.models import AuditEntry
 from kernel.rest.throttle import CallerThrottle
 from kernel.tenancy import system_scope, tenant_scope
@@ -122,16 +122,28 @@ def test_a_policy_is_made_and_changed_within_its_bounds(acme: Rows, owner: Api) 
         assert Policy.objects.get(name="coder").temperature == 1.5
 
 
-def test_a_run_is_asked_for_once_and_cancelled(acme: Rows, owner: Api) -> None:
+def test_a_run_is_asked_for_once_cancelled_and_resumed(acme: Rows, owner: Api) -> None:
     asked = {"policy": str(acme.policy.pk)}
-    run = owner.ask("POST", "runs", asked)
+    refused(owner.ask("POST", "runs", asked), 409, "no_samples")
+    with tenant_scope(acme.tenant.pk):
+        Sample.objects.filter(pk=acme.sample.pk).update(state=SampleState.READY, run=None, consumed_at=None)
+    wish = {"Idempotency-Key": "k1"}
+    run = owner.ask("POST", "runs", asked, **wish)
     assert run.status_code == 201
     assert run.json()["state"] == "queued"
-    refused(owner.ask("POST", "runs", asked), 409, "conflict")
+    assert owner.ask("POST", "runs", asked, **wish).json()["id"] == run.json()["id"]
+    refused(owner.ask("POST", "runs", asked), 409, "run_under_way")
+    refused(
+        owner.ask("POST", "runs", asked, **{"Idempotency-Key": "k" * 256}),
+        400,
+        "invalid_input",
+        "Idempotency-Key",
+    )
     ended = owner.ask("POST", f"runs/{run.json()['id']}/cancel")
     assert ended.json()["state"] == "cancelled"
     with tenant_scope(acme.tenant.pk):
         assert TrainingRun.objects.filter(state=RunState.CANCELLED).count() == 1
+    assert owner.ask("POST", f"runs/{run.json()['id']}/resume").json()["state"] == "queued"
 
 
 def test_feedback_is_given_once_per_idempotency_key(acme: Rows, owner: Api) -> None:
