@@ -49,6 +49,7 @@ app.conf.update(
         "workers.samples",
         "workers.training",
         "workers.publishing",
+        "workers.shadow",
         "workers.upkeep",
     ],
     beat_schedule_filename=str(settings.ATTUNE_HOME / "beat-schedule"),
@@ -70,6 +71,13 @@ app.conf.update(
             "collect_garbage": 600.0,
             "prune_outbox": 600.0,
         }.items()
+    }
+    | {
+        "shadow": {
+            "task": "workers.shadow.look",
+            "schedule": 2.0,
+            "options": {"queue": "ops", "expires": 2.0},
+        }
     },
 )
 

@@ -34,6 +34,7 @@ _GROUPS: list[tuple[str, list[tuple[str, str, str]]]] = [
             ("Runs", "learning_trainingrun", "model_training"),
             ("Policies", "adapters_policy", "tune"),
             ("Memory settings", "memory_memorysetting", "psychology"),
+            ("Lessons", "memory_lesson", "school"),
             ("Versions", "adapters_adapterversion", "layers"),
             ("Pointer moves", "adapters_pointermove", "swap_horiz"),
             ("Gate results", "adapters_gateresult", "rule"),

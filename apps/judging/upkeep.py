@@ -1,7 +1,6 @@
 """Find turns that should have been judged and were not: the broker may lose what it was told."""
 
 import datetime as dt
-import uuid
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
@@ -10,13 +9,9 @@ from django.utils import timezone
 from apps.conversations.models import Turn, TurnKind, TurnState
 from apps.judging.models import Judgement, JudgementState
 from apps.judging.services import ask_for_judgement
+from kernel.ids import first_id_at
 
 LOOK_BACK = dt.timedelta(days=7)
-
-
-def first_id_at(moment: dt.datetime) -> uuid.UUID:
-    """Return the smallest id (UUID version 7) that a row made at `moment` can have: ids are an index by time."""
-    return uuid.UUID(int=int(moment.timestamp() * 1000) << 80)
 
 
 def ask_for_unjudged(*, older_than_s: float, limit: int) -> int:

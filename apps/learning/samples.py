@@ -5,7 +5,7 @@ import uuid
 from django.conf import settings
 from django.db import transaction
 
-from apps.conversations.models import Turn, TurnState
+from apps.conversations.models import Turn, TurnKind, TurnState
 from apps.conversations.told import with_told
 from apps.engines.chat import chat_format
 from apps.judging.models import JudgementState, Trajectory
@@ -36,8 +36,8 @@ def make_sample(*, turn_id: uuid.UUID) -> Sample | None:
             .filter(id=turn_id)
             .first()
         )
-        if turn is None or turn.state == TurnState.PENDING:
-            return None
+        if turn is None or turn.state == TurnState.PENDING or turn.kind == TurnKind.SHADOW:
+            return None  # what a shadow turn is worth was known when it was made
         sample = Sample.objects.select_for_update().filter(turn=turn).first()
         if sample is not None and sample.state in TAKEN:
             if sample.state == SampleState.CLAIMED:

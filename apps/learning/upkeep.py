@@ -10,10 +10,11 @@ from apps.adapters.models import AdapterVersion, VersionState
 from apps.conversations.models import Feedback, Turn, TurnKind, TurnState
 from apps.judging.models import Judgement, JudgementState
 from apps.judging.services import ask_for_sample
-from apps.judging.upkeep import LOOK_BACK, first_id_at
+from apps.judging.upkeep import LOOK_BACK
 from apps.learning import schedule
 from apps.learning.commits import ask_to_publish
 from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, SampleState, TrainingRun
+from kernel.ids import first_id_at
 from kernel.tenancy import tenant_scope
 
 

@@ -147,14 +147,73 @@ class MemorySetting(TenantModel):
     shadow_tokens_per_day = models.PositiveIntegerField(
         null=True, help_text="Tokens that shadow rollouts may write in 24 hours; empty: the platform's."
     )
+    shadow_from_hour = models.PositiveSmallIntegerField(
+        null=True, validators=[MaxValueValidator(23)], help_text="Shadow rollouts begin at this hour, UTC."
+    )
+    shadow_until_hour = models.PositiveSmallIntegerField(
+        null=True, validators=[MaxValueValidator(23)], help_text="… and end at this one; both or neither."
+    )
 
     class Meta:
         constraints = [
             models.CheckConstraint(
                 condition=Q(budget_tokens__isnull=True) | Q(budget_tokens__lte=4096),
                 name="memory_budget_bounded",
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(shadow_from_hour__isnull=True, shadow_until_hour__isnull=True)
+                | Q(shadow_from_hour__lte=23, shadow_until_hour__lte=23),
+                name="memory_shadow_hours_known",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"memory of {self.policy_id}"
+
+
+class LessonState(models.TextChoices):
+    """The life of a lesson."""
+
+    TEACHING = "teaching"
+    PLATEAU = "plateau"  # several versions in a row were no better: the best so far stays
+    HELD = "held"  # the weights do without being told
+    ENDED = "ended"  # what is wanted has changed
+
+
+class Lesson(TenantModel):
+    """What the weights of a policy are taught in quiet minutes: all that its one person wants at a time."""
+
+    policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="lessons")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    end_user = models.ForeignKey(EndUser, null=True, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=64, help_text="SHA-256 of the preferences and their revisions.")
+    entries = models.JSONField(
+        default=list, help_text="[{id, revision}…]; the words stay with the preferences."
+    )
+    state = models.CharField(max_length=10, choices=LessonState.choices, default=LessonState.TEACHING)
+    reason = models.CharField(max_length=300, blank=True, help_text="Why it is in its state, or waits.")
+    best = models.ForeignKey(AdapterVersion, null=True, on_delete=models.SET_NULL, related_name="+")
+    best_score = models.FloatField(
+        null=True,
+        help_text="Mean log-probability of the teacher's replies under the best version, nats a token.",
+    )
+    without_gain = models.PositiveSmallIntegerField(
+        default=0, help_text="Versions in a row that were no better."
+    )
+    figures = models.JSONField(default=dict, help_text="The yardstick, and what each version measured.")
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["policy", "key"], name="lesson_once_per_policy"),
+            models.UniqueConstraint(
+                fields=["policy"],
+                condition=Q(state__in=[LessonState.TEACHING, LessonState.PLATEAU, LessonState.HELD]),
+                name="one_lesson_at_a_time_per_policy",
+            ),
+            models.CheckConstraint(condition=Q(state__in=LessonState.values), name="lesson_state_known"),
+        ]
+        indexes = [models.Index(fields=["tenant", "-created_at"], name="lesson_by_tenant")]
+
+    def __str__(self) -> str:
+        return f"lesson of {self.policy_id}: {self.state}"

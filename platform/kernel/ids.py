@@ -1,5 +1,6 @@
 """Identifiers."""
 
+import datetime as dt
 import uuid
 
 import uuid_utils.compat
@@ -8,3 +9,8 @@ import uuid_utils.compat
 def uuid7() -> uuid.UUID:
     """Return a time-ordered UUID (RFC 9562, version 7): new rows land at the end of an index."""
     return uuid_utils.compat.uuid7()
+
+
+def first_id_at(moment: dt.datetime) -> uuid.UUID:
+    """Return the smallest id (version 7) that a row made at `moment` can have: ids are an index by time."""
+    return uuid.UUID(int=int(moment.timestamp() * 1000) << 80)

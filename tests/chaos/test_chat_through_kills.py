@@ -102,6 +102,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformProce
         ATTUNE_DEVICE="cpu",
         TRAINER_DEVICE="cpu",
         TRAINING_BATCH=str(BATCH),
+        SHADOW_ENABLED="false",
         LEASE_S="10",
     )
     try:

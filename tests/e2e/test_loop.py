@@ -43,7 +43,8 @@ def ask(
         ],
         max_tokens=MAX_TOKENS,
         temperature=temperature,
-        extra_headers={"X-Session-Id": session} if session else {},
+        # what is learned is shown by versions that are told nothing
+        extra_headers={"X-Memory": "off", **({"X-Session-Id": session} if session else {})},
     )
     completion = raw.parse()
     assert completion.usage is not None

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from apps.console import show
 from apps.console.admin.base import Act, ConsoleAdmin
-from apps.memory.models import MemorySetting, Preference, PreferenceState
+from apps.memory.models import Lesson, MemorySetting, Preference, PreferenceState
 from apps.memory.selectors import with_words
 from apps.memory.services import delete_preference
 
@@ -113,4 +113,46 @@ class MemorySettingAdmin(ConsoleAdmin):
     list_display = ("policy", "tenant", "in_prompt", "budget_tokens", "shadow", "shadow_tokens_per_day")
     list_select_related = ("tenant", "policy")
     list_filter = ("in_prompt", "shadow", "tenant")
-    fields = ("policy", "tenant", "in_prompt", "budget_tokens", "shadow", "shadow_tokens_per_day")
+    fields = (*list_display, "shadow_from_hour", "shadow_until_hour")
+
+
+@admin.register(Lesson)
+class LessonAdmin(ConsoleAdmin):
+    """What weights are taught in quiet minutes, and how far they are."""
+
+    list_display = (
+        "policy",
+        "tenant",
+        "user",
+        "end_user",
+        "state_chip",
+        "reason",
+        "best_version",
+        "best_score",
+        "without_gain",
+        "changed_at",
+    )
+    list_select_related = ("tenant", "policy", "user", "end_user", "best")
+    list_filter = ("state", "tenant", "policy")
+    ordering = ("-id",)
+    fields = (*list_display, "created_at", "entries_json", "figures_json")
+
+    @admin.display(description="state", ordering="state")
+    def state_chip(self, row: Lesson) -> SafeString:
+        """Return its state."""
+        return show.chip(row.state)
+
+    @admin.display(description="best version")
+    def best_version(self, row: Lesson) -> SafeString | str:
+        """Return the version that does best without being told."""
+        return show.version(row.best) if row.best is not None else "-"
+
+    @admin.display(description="preferences")
+    def entries_json(self, row: Lesson) -> SafeString:
+        """Return what is taught."""
+        return show.as_json(row.entries)
+
+    @admin.display(description="figures")
+    def figures_json(self, row: Lesson) -> SafeString:
+        """Return what versions measured."""
+        return show.as_json(row.figures)

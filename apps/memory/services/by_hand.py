@@ -94,11 +94,16 @@ def delete_preference(*, preference_id: uuid.UUID, user_id: uuid.UUID | None, ac
 
 
 def set_setting(*, policy: Policy, actor: str, **values: Any) -> MemorySetting:
-    """Change how a policy uses memory: in_prompt, budget_tokens, shadow, shadow_tokens_per_day."""
+    """Change how a policy uses memory: in_prompt, budget_tokens, shadow, its tokens a day and its hours (UTC)."""
     known = {"in_prompt", "budget_tokens", "shadow", "shadow_tokens_per_day"}
+    known |= {"shadow_from_hour", "shadow_until_hour"}
     if set(values) - known:
         raise InvalidInput("there is no such setting of memory", field=sorted(set(values) - known)[0])
-    for name, most in (("budget_tokens", 4096), ("shadow_tokens_per_day", 2_000_000_000)):
+    if (values.get("shadow_from_hour") is None) != (values.get("shadow_until_hour") is None):
+        raise InvalidInput("give both hours or neither", field="shadow_until_hour")
+    bounds = {"budget_tokens": 4096, "shadow_tokens_per_day": 2_000_000_000}
+    bounds |= {"shadow_from_hour": 23, "shadow_until_hour": 23}
+    for name, most in bounds.items():
         number = values.get(name)
         if number is not None and not 0 <= number <= most:
             raise InvalidInput(f"{name} lies between 0 and {most}", field=name)

@@ -267,6 +267,13 @@ JUDGE_PRICE_COMPLETION = env.number("JUDGE_PRICE_COMPLETION", 0.0)
 # --- memory: what people asked for, in the prompt until the weights hold it
 # tokens of a prompt, where a policy says nothing else
 MEMORY_BUDGET_TOKENS = env.integer("MEMORY_BUDGET_TOKENS", 160)
+# shadow rollouts: while nobody asks, the weights learn to do without being told
+SHADOW_ENABLED = env.flag("SHADOW_ENABLED", default=True)
+SHADOW_QUIET_S = env.number("SHADOW_QUIET_S", 2.0)  # nobody asked for so long
+SHADOW_MAX_TOKENS = env.integer("SHADOW_MAX_TOKENS", 48)  # of one reply: what a form is decided in
+SHADOW_TOKENS_PER_DAY = env.integer(
+    "SHADOW_TOKENS_PER_DAY", 200_000
+)  # of one policy, where it says nothing else
 
 # --- trainer
 TRAINER_MODEL_PATH = env.path(

@@ -27,7 +27,7 @@ from apps.judging.models import (
 )
 from apps.keys.models import ApiKey, KeyScope, Limit
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainerAccount, TrainingRun
-from apps.memory.models import Evidence, MemorySetting, Preference, Source
+from apps.memory.models import Evidence, Lesson, MemorySetting, Preference, Source
 from kernel import audit
 from kernel.models import OutboxMessage
 from kernel.tenancy import system_scope
@@ -145,6 +145,7 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
         )
         Evidence.objects.create(tenant=tenant, preference=preference, turn=previous, words=text)
         MemorySetting.objects.create(tenant=tenant, policy=policy)
+        Lesson.objects.create(tenant=tenant, policy=policy, user=user, end_user=end_user, key="0" * 64)
         OutboxMessage.objects.create(
             tenant=tenant, task="workers.judging.judge_turn", queue="judge", available_at=timezone.now()
         )

@@ -41,7 +41,7 @@ def test_everything_an_operator_needs_is_there() -> None:
         *("accounts.Tenant", "accounts.User", "accounts.Membership", "keys.ApiKey"),
         *("adapters.Policy", "adapters.AdapterVersion", "adapters.PointerMove", "adapters.GateResult"),
         *("conversations.Session", "conversations.Turn", "conversations.Feedback", "judging.Judgement"),
-        *("memory.Preference", "memory.MemorySetting"),
+        *("memory.Preference", "memory.MemorySetting", "memory.Lesson"),
         *("learning.Sample", "learning.TrainingRun", "engines.Engine", "engines.LoadedAdapter"),
         *("kernel.OutboxMessage", "kernel.AuditEntry"),
     } <= labels

@@ -1,0 +1,26 @@
+"""Whether anybody asks: what is done beside people's requests waits for that."""
+
+import datetime as dt
+
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.conversations.models import Turn, TurnKind, TurnState
+from kernel.ids import first_id_at
+from kernel.tenancy import system_scope
+
+_LONGEST = dt.timedelta(minutes=10)
+"""A turn that is pending for longer is lost rather than being answered."""
+
+
+def is_quiet(*, for_s: float) -> bool:
+    """Return whether nobody, of any tenant, is being answered or has asked in the last `for_s` seconds.
+
+    The rows say it, for every gateway at once: a request is a row before an engine hears of it.
+    """
+    now = timezone.now()
+    since = now - dt.timedelta(seconds=for_s)
+    with system_scope("whether anybody asks"):
+        asked = Turn.objects.filter(id__gte=first_id_at(now - _LONGEST)).exclude(kind=TurnKind.SHADOW)
+        busy = Q(state=TurnState.PENDING) | Q(created_at__gt=since) | Q(completed_at__gt=since)
+        return not asked.filter(busy).exists()

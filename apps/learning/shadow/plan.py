@@ -1,0 +1,122 @@
+"""What a policy's shadow rollouts would answer next, or why they wait. Every reason is one that people may read."""
+
+import datetime as dt
+import random
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db.models import Sum
+from django.utils import timezone
+
+from apps.adapters.models import AdapterVersion, Policy
+from apps.conversations.models import Turn, TurnKind
+from apps.learning.config import resolve
+from apps.learning.models import OPEN_RUN_STATES, Sample, SampleState, TrainingRun
+from apps.learning.schedule import awaits_publishing
+from apps.learning.shadow.questions import Question, teaching_questions
+from apps.memory.lessons import Standing, current_lesson, end_lessons, standing
+from apps.memory.models import Lesson, LessonState, MemorySetting
+from apps.memory.selectors import setting_of
+from kernel.errors import InvalidInput
+
+TEMPERATURE = 1.0
+"""Of shadow replies: the whole vocabulary teaches, so the more the student tries the better."""
+_DAY = dt.timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """Replies to be written by the live version without being told, for one step."""
+
+    policy: Policy
+    version: AdapterVersion | None
+    lesson: Lesson
+    stands: Standing
+    questions: tuple[Question, ...]
+    """One for each reply; the same one may come twice."""
+
+
+def next_wave(policy: Policy) -> Wave | str:
+    """Return what is to be answered now, or why nothing is. `policy` comes with its tenant and live version."""
+    setting = setting_of(policy.pk)
+    why = _why_not(policy, setting)
+    if why:
+        return why
+    stands = standing(policy)
+    if isinstance(stands, str):
+        end_lessons(policy, stands)
+        return stands
+    lesson = current_lesson(policy, stands)
+    missing = resolve(policy.config).batch_size - _waiting(policy)
+    questions = teaching_questions(policy, stands.person)
+    why = _why_idle(lesson, missing, questions)
+    if why:
+        return why
+    turns = Turn.objects.filter(policy=policy, kind=TurnKind.SHADOW).count()
+    return Wave(policy, policy.live, lesson, stands, _drawn(questions, missing, seed=f"{lesson.key}{turns}"))
+
+
+def _why_idle(lesson: Lesson, missing: int, questions: list[Question]) -> str:
+    if lesson.state == LessonState.HELD:
+        return "the weights hold all that is wanted"
+    if lesson.state == LessonState.PLATEAU:
+        return lesson.reason or "several versions in a row were no better"
+    if missing <= 0:
+        return "a batch waits for its step"
+    return "" if questions else "no question may be asked"
+
+
+def tokens_today(policy: Policy) -> int:
+    """Return how many tokens shadow rollouts of a policy wrote in the last 24 hours."""
+    turns = Turn.objects.filter(policy=policy, kind=TurnKind.SHADOW, created_at__gte=timezone.now() - _DAY)
+    return turns.aggregate(n=Sum("output_ids__len"))["n"] or 0
+
+
+def _why_not(policy: Policy, setting: MemorySetting) -> str:
+    most = setting.shadow_tokens_per_day
+    most = settings.SHADOW_TOKENS_PER_DAY if most is None else most
+    hours = f"only from {setting.shadow_from_hour} to {setting.shadow_until_hour} o'clock UTC"
+    why = ""
+    if not (settings.SHADOW_ENABLED and setting.shadow):
+        why = "shadow rollouts are switched off"
+    elif not (policy.training_enabled and policy.tenant.training_enabled):
+        why = "training is switched off"
+    elif not _within_hours(setting, timezone.now().hour):
+        why = hours
+    elif tokens_today(policy) >= most:
+        why = f"the budget of {most} tokens a day is used up"
+    elif awaits_publishing(policy) or _is_training(policy):
+        why = "a step is under way"
+    return why or _why_no_hints(policy)
+
+
+def _why_no_hints(policy: Policy) -> str:
+    try:
+        config = resolve(policy.config)
+    except InvalidInput as error:
+        return error.message
+    return "the policy learns from rewards alone" if config.method == "binary" else ""
+
+
+def _is_training(policy: Policy) -> bool:
+    return TrainingRun.objects.filter(policy=policy, state__in=OPEN_RUN_STATES).exists()
+
+
+def _within_hours(setting: MemorySetting, hour: int) -> bool:
+    begin, end = setting.shadow_from_hour, setting.shadow_until_hour
+    if begin is None or end is None:
+        return True
+    return begin <= hour < end if begin <= end else hour >= begin or hour < end
+
+
+def _waiting(policy: Policy) -> int:
+    return Sample.objects.filter(policy=policy, state=SampleState.READY).count()
+
+
+def _drawn(questions: list[Question], count: int, *, seed: str) -> tuple[Question, ...]:
+    """Return `count` questions, each about as often as every other."""
+    order = random.Random(seed)  # noqa: S311
+    drawn: list[Question] = []
+    while len(drawn) < count:
+        drawn += order.sample(questions, len(questions))
+    return tuple(drawn[:count])

@@ -1,0 +1,120 @@
+"""What a policy's weights should hold: all that its one person wants, told or learned already."""
+
+import datetime as dt
+import hashlib
+import uuid
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from apps.adapters.models import Policy
+from apps.conversations.models import Session, TurnKind
+from apps.memory.models import Lesson, LessonState, Preference, PreferenceState
+from apps.memory.people import Person
+from apps.memory.selectors import with_words
+
+_SERVED = dt.timedelta(days=30)
+_MOST = 12  # preferences in one lesson, the strongest
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One thing that the weights should do without being told."""
+
+    id: uuid.UUID
+    revision: int
+    words: str
+    is_learned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """All that the one person of a policy wants."""
+
+    person: Person
+    wanted: tuple[Wanted, ...]
+
+    @property
+    def key(self) -> str:
+        """Return what changes whenever something else is wanted."""
+        named = sorted(f"{one.id}:{one.revision}" for one in self.wanted)
+        return hashlib.sha256("\n".join(named).encode()).hexdigest()
+
+    @property
+    def hint(self) -> str:
+        """Return it in one text, as a teacher is told."""
+        return " ".join(one.words for one in self.wanted)
+
+
+def standing(policy: Policy) -> Standing | str:
+    """Return what the one person of a policy wants, or why nothing can be taught.
+
+    Weights are one for everybody that a policy serves: what one of several people wants stays in that one's prompts.
+    """
+    rows = with_words(
+        Preference.objects.filter(policy=policy, state__in=(PreferenceState.ACTIVE, PreferenceState.LEARNED))
+    ).annotate(sessions=Count("evidence__turn__session", distinct=True))
+    said = Q(general=True) | Q(pinned=True) | ~Q(own_words="") | Q(sessions__gte=2)
+    found = list(rows.exclude(words="").filter(said).order_by("-pinned", "-last_seen", "id"))
+    people = {Person(row.policy_id, row.user_id, row.end_user_id) for row in found}
+    if not people:
+        return "nobody wants anything"
+    if len(people) > 1:
+        return "several people want things of this policy: they are told, not taught"
+    (person,) = people
+    if _serves_others(policy, person):
+        return "the policy serves other people too: what one wants is told, not taught"
+    wanted = tuple(
+        Wanted(row.id, row.revision, row.words, row.state == PreferenceState.LEARNED) for row in found[:_MOST]
+    )
+    return Standing(person, tuple(sorted(wanted, key=lambda one: one.id)))
+
+
+def current_lesson(policy: Policy, stands: Standing) -> Lesson:
+    """Return the lesson of what stands, made or reopened; any other one of the policy ends."""
+    with transaction.atomic():
+        stands.person.lock()
+        others = Lesson.objects.filter(policy=policy).exclude(key=stands.key)
+        others.exclude(state=LessonState.ENDED).update(
+            state=LessonState.ENDED, reason="something else is wanted now", changed_at=timezone.now()
+        )
+        lesson, _ = Lesson.objects.get_or_create(
+            policy=policy,
+            key=stands.key,
+            defaults={
+                "tenant_id": policy.tenant_id,
+                "user_id": stands.person.user_id,
+                "end_user_id": stands.person.end_user_id,
+                "entries": [{"id": str(one.id), "revision": one.revision} for one in stands.wanted],
+            },
+        )
+        told = any(not one.is_learned for one in stands.wanted)
+        state = LessonState(lesson.state)
+        if not told:
+            state = LessonState.HELD
+        elif state in (LessonState.ENDED, LessonState.HELD):
+            state = LessonState.TEACHING
+        if state != lesson.state:
+            lesson.state, lesson.reason, lesson.without_gain = state, "", 0
+            lesson.save(update_fields=["state", "reason", "without_gain", "changed_at"])
+    return lesson
+
+
+def end_lessons(policy: Policy, reason: str) -> None:
+    """End the policy's lesson where nothing stands any more."""
+    Lesson.objects.filter(policy=policy).exclude(state=LessonState.ENDED).update(
+        state=LessonState.ENDED, reason=reason[:300], changed_at=timezone.now()
+    )
+
+
+def _serves_others(policy: Policy, person: Person) -> bool:
+    mine = Q(user_id=person.user_id, end_user_id=person.end_user_id)
+    if person.end_user_id is None:
+        mine = Q(user_id=person.user_id, end_user__isnull=True)
+    return (
+        Session.objects.filter(policy=policy, kind=TurnKind.LIVE, last_turn_at__gte=timezone.now() - _SERVED)
+        .exclude(mine)
+        .exists()
+    )

@@ -1,0 +1,295 @@
+"""Shadow rollouts: what is asked, what a reply becomes, and that everybody else comes first."""
+
+import datetime as dt
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from pytest_django import Settings
+
+from apps.accounts.models import EndUser
+from apps.conversations.models import Session, Turn, TurnKind, TurnState
+from apps.engines.models import Engine, EngineState
+from apps.learning.models import Sample, SampleState, TrainingRun
+from apps.learning.samples import make_sample
+from apps.learning.shadow.due import candidates
+from apps.learning.shadow.plan import Wave, next_wave, tokens_today
+from apps.learning.shadow.questions import FEW, neutral, teaching_questions
+from apps.memory import services
+from apps.memory.lessons import Standing, current_lesson, standing
+from apps.memory.models import Lesson, LessonState, Preference
+from kernel.tenancy import system_scope, tenant_scope
+from tests.apps.learning.ledger import add_turn
+from tests.apps.memory.told import person
+from tests.chat_model import chatml
+from tests.fake_engine import END_OF_TURN, FakeEngine, Token
+from tests.tenants import Somebody, add_somebody, add_version
+from workers import shadow
+
+WISH = "Answer in one short sentence."
+
+
+@pytest.fixture
+def engine(somebody: Somebody, settings: Settings) -> Iterator[FakeEngine]:
+    settings.SHADOW_QUIET_S = 0.0
+    with FakeEngine(api_key=settings.ENGINE_API_KEY, admin_key=settings.ENGINE_ADMIN_KEY) as running:
+        Engine.objects.create(url=running.url, state=EngineState.READY, boot_id="1")
+        yield running
+
+
+def want(somebody: Somebody, text: str = WISH, end_user: str | None = None) -> Preference:
+    with tenant_scope(somebody.tenant.id):
+        return services.add_preference(
+            policy_id=somebody.policy.id, user_id=somebody.user.id, end_user=end_user, text=text, actor="test"
+        )
+
+
+def wave(somebody: Somebody) -> Wave | str:
+    with tenant_scope(somebody.tenant.id):
+        somebody.policy.refresh_from_db()
+        return next_wave(somebody.policy)
+
+
+def ask(somebody: Somebody, question: str, **fields: Any) -> Turn:
+    """A live turn of a while ago."""
+    ago = timezone.now() - dt.timedelta(hours=1)
+    turn = add_turn(somebody, question=question, completed_at=ago, **fields)
+    with tenant_scope(somebody.tenant.id):
+        Turn.objects.filter(id=turn.id).update(created_at=ago)
+        Session.objects.filter(id=turn.session_id).update(last_turn_at=timezone.now())
+    return turn
+
+
+def shadows(somebody: Somebody) -> list[Turn]:
+    with tenant_scope(somebody.tenant.id):
+        return list(
+            Turn.objects.filter(kind=TurnKind.SHADOW).select_related("sample", "session").order_by("id")
+        )
+
+
+def test_replies_become_turns_samples_and_a_step(somebody: Somebody, engine: FakeEngine) -> None:
+    preference = want(somebody)
+    for question in ("What is rain?", "What is snow?"):
+        ask(somebody, question)
+
+    shadow.look()
+
+    turns = shadows(somebody)
+    assert len(turns) == 8
+    assert {turn.session_id for turn in turns} == {turns[0].session_id}
+    assert (turns[0].session.kind, turns[0].session.user_id) == (TurnKind.SHADOW, somebody.user.id)
+    asked = {turn.messages[-1]["content"] for turn in turns}
+    assert {"What is rain?", "What is snow?"} < asked
+    assert len(asked) == FEW
+    for turn in turns:
+        question = turn.messages[-1]["content"]
+        assert turn.prompt_ids == chatml(("user", question))
+        assert turn.memory is None
+        assert (turn.state, turn.sampling["temperature"], turn.version_id) == (TurnState.COMPLETE, 1.0, None)
+        sample = turn.sample
+        assert (sample.source, sample.state, sample.reward) == ("shadow", SampleState.READY, None)
+        assert sample.hints == [
+            {
+                "text": WISH,
+                "prompt_ids": chatml(("user", f"{question}\n\n{WISH}")),
+                "preferences": [str(preference.id)],
+            }
+        ]
+    # the engine saw what the turns say, and nothing of the hint
+    assert sorted(request.input_ids for request in engine.requests) == sorted(
+        turn.prompt_ids for turn in turns
+    )
+    with tenant_scope(somebody.tenant.id):
+        assert TrainingRun.objects.count() == 1
+        assert tokens_today(somebody.policy) == sum(len(turn.output_ids) for turn in turns)
+        assert make_sample(turn_id=turns[0].id) is None
+    shadow.look()
+    assert len(shadows(somebody)) == 8
+    assert wave(somebody) == "a step is under way"
+
+
+def test_the_live_version_answers(somebody: Somebody, engine: FakeEngine) -> None:
+    want(somebody)
+    version = add_version(somebody.policy)
+    with system_scope("test"):
+        from apps.engines.models import DesiredAdapter, LoadedAdapter, LoadState
+
+        desired = DesiredAdapter.objects.create(
+            tenant=somebody.tenant, served_name=version.served_name, path="x", sha256="x", rank=16, probe=[]
+        )
+        LoadedAdapter.objects.create(
+            tenant=somebody.tenant,
+            engine=Engine.objects.get(),
+            adapter=desired,
+            state=LoadState.PROBED,
+            boot_id="1",
+        )
+    engine.adapters[version.served_name] = "x"
+    shadow.look()
+    assert {request.adapter for request in engine.requests} == {version.served_name}
+    assert {turn.version_id for turn in shadows(somebody)} == {version.id}
+
+
+def test_whoever_asks_comes_first_and_at_once(somebody: Somebody, engine: FakeEngine) -> None:
+    want(somebody)
+    engine.hold = threading.Event()  # replies never end by themselves
+    engine.reply = lambda _: (Token(100, "a"), Token(101, "b"), Token(END_OF_TURN, ""))
+    other = add_somebody("other")
+    looks = 0
+
+    def quiet() -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 2:  # somebody of another tenant asks
+            turn = add_turn(other, state=TurnState.PENDING, completed_at=None, reply=None)
+            assert turn.state == TurnState.PENDING
+        return shadow.is_quiet(for_s=0.0)
+
+    with tenant_scope(somebody.tenant.id):
+        planned = next_wave(somebody.policy)
+        assert isinstance(planned, Wave)
+        from apps.learning.shadow.rollouts import roll_out
+
+        assert roll_out(planned, go_on=quiet) == 0
+    engine.wait_for(lambda: all(request.aborted for request in engine.requests))
+    turns = shadows(somebody)
+    assert {(turn.state, turn.sample.state, turn.sample.reason) for turn in turns} == {
+        (TurnState.ABORTED, SampleState.INELIGIBLE, "aborted")
+    }
+    asked = len(engine.requests)
+    shadow.look()  # still being answered
+    assert len(engine.requests) == asked
+
+
+def test_nothing_is_asked_while_somebody_is_answered(somebody: Somebody, engine: FakeEngine) -> None:
+    want(somebody)
+    add_turn(add_somebody("other"), state=TurnState.PENDING, completed_at=None, reply=None)
+    shadow.look()
+    assert engine.requests == []
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"shadow": False}, "shadow rollouts are switched off"),
+        ({"shadow_tokens_per_day": 0}, "the budget of 0 tokens a day is used up"),
+    ],
+)
+def test_switches_and_budgets(somebody: Somebody, change: dict[str, Any], why: str) -> None:
+    want(somebody)
+    with tenant_scope(somebody.tenant.id):
+        services.set_setting(policy=somebody.policy, actor="test", **change)
+    assert wave(somebody) == why
+
+
+def test_the_tenants_hours(somebody: Somebody) -> None:
+    want(somebody)
+    hour = timezone.now().hour
+    for begin, end, open_ in ((hour, (hour + 2) % 24, True), ((hour + 2) % 24, hour, False)):
+        with tenant_scope(somebody.tenant.id):
+            services.set_setting(
+                policy=somebody.policy, actor="test", shadow_from_hour=begin, shadow_until_hour=end
+            )
+        assert isinstance(wave(somebody), Wave) is open_
+
+
+def test_who_trains_on_nothing_is_not_taught(somebody: Somebody) -> None:
+    want(somebody)
+    with tenant_scope(somebody.tenant.id):
+        somebody.policy.training_enabled = False
+        somebody.policy.save()
+    assert wave(somebody) == "training is switched off"
+    with system_scope("look"):
+        assert candidates() == []
+
+
+def test_what_one_of_several_people_wants_is_told_and_not_taught(somebody: Somebody) -> None:
+    want(somebody)
+    want(somebody, "Answer in French.", end_user="bob")
+    assert wave(somebody) == "several people want things of this policy: they are told, not taught"
+
+
+def test_a_policy_that_serves_others_too_is_not_bent_to_one(somebody: Somebody) -> None:
+    want(somebody)
+    assert isinstance(wave(somebody), Wave)
+    with tenant_scope(somebody.tenant.id):
+        bob = EndUser.objects.create(external_id="bob")
+        Session.objects.create(
+            user=somebody.user, policy=somebody.policy, end_user=bob, last_turn_at=timezone.now()
+        )
+    assert wave(somebody) == "the policy serves other people too: what one wants is told, not taught"
+
+
+def test_only_single_questions_of_that_person_are_asked(somebody: Somebody) -> None:
+    first = ask(somebody, "What is rain?")
+    ask(somebody, "what is RAIN")  # the same
+    ask(somebody, "And then?", parent=first)
+    ask(somebody, "With tools", tools=[{"type": "function"}])
+    ask(somebody, "Aside", side=True)
+    ask(somebody, "Measured", kind=TurnKind.EVALUATION)
+    ask(somebody, "measured!")
+    ask(somebody, neutral().choosing[0])
+    system = {"role": "system", "content": "Be kind."}
+    ask(somebody, "x", messages=[system, {"role": "user", "content": "What is hail?"}])
+    ask(add_somebody(tenant=somebody.tenant), "Another's question?")
+
+    with tenant_scope(somebody.tenant.id):
+        found = teaching_questions(somebody.policy, person(somebody))
+    stored = [question.messages for question in found if question.stored]
+    assert stored == [
+        (system, {"role": "user", "content": "What is hail?"}),
+        ({"role": "user", "content": "what is RAIN"},),
+    ]
+    assert len(found) == FEW
+    assert {question.messages[0]["content"] for question in found if not question.stored} == {"Be kind."}
+    assert not {question.messages[-1]["content"] for question in found} & set(neutral().choosing)
+
+
+def test_a_lesson_ends_when_something_else_is_wanted(somebody: Somebody, engine: FakeEngine) -> None:
+    first = want(somebody)
+    shadow.look()
+    with tenant_scope(somebody.tenant.id):
+        TrainingRun.objects.all().delete()
+        services.delete_preference(preference_id=first.id, user_id=somebody.user.id, actor="test")
+    want(somebody, "Answer in French.")
+    shadow.look()
+
+    with tenant_scope(somebody.tenant.id):
+        states = list(Lesson.objects.order_by("created_at").values_list("state", flat=True))
+        samples = list(Sample.objects.filter(source="shadow").values_list("state", "reason").distinct())
+    assert states == [LessonState.ENDED, LessonState.TEACHING]
+    assert ("dropped", "something else is wanted now") in samples
+    assert ("ready", "") in samples
+
+
+def test_what_is_learned_already_is_taught_along(somebody: Somebody) -> None:
+    learned, told = want(somebody), want(somebody, "Answer in French.")
+    version = add_version(somebody.policy)
+    with tenant_scope(somebody.tenant.id):
+        services.retire(preference_ids=[learned.id], version=version, reason="test")
+    planned = wave(somebody)
+    assert isinstance(planned, Wave)
+    assert planned.stands.hint == f"{WISH} Answer in French."
+    with tenant_scope(somebody.tenant.id):
+        services.retire(preference_ids=[told.id], version=version, reason="test")
+    assert wave(somebody) == "the weights hold all that is wanted"
+
+
+def test_one_lesson_at_a_time(somebody: Somebody) -> None:
+    want(somebody)
+    with tenant_scope(somebody.tenant.id):
+        stands = standing(somebody.policy)
+        assert isinstance(stands, Standing)
+        assert current_lesson(somebody.policy, stands).pk == current_lesson(somebody.policy, stands).pk
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Lesson.objects.create(policy=somebody.policy, user=somebody.user, key="1" * 64)
+
+
+def test_an_engine_that_is_away_is_waited_for(somebody: Somebody, engine: FakeEngine) -> None:
+    want(somebody)
+    engine.stop()
+    shadow.look()
+    assert shadows(somebody) == []

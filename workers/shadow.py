@@ -1,0 +1,80 @@
+"""Shadow rollouts: while nobody asks, and only then."""
+
+import logging
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from apps.adapters.models import Policy
+from apps.conversations.quiet import is_quiet
+from apps.engines.replies import EngineUnavailable
+from apps.learning.shadow.due import candidates, drop_outdated
+from apps.learning.shadow.plan import next_wave
+from apps.learning.shadow.rollouts import roll_out
+from apps.memory.lessons import standing
+from kernel.errors import AttuneError
+from kernel.tenancy import system_scope, tenant_scope
+from workers.tasks import task
+
+logger = logging.getLogger(__name__)
+
+_ONE_AT_A_TIME = 0x5AD0  # of the advisory locks
+
+
+@task("workers.shadow.look")
+def look() -> None:
+    """Have the policies that are told something answer one wave each, until somebody asks."""
+    if not settings.SHADOW_ENABLED or not is_quiet(for_s=settings.SHADOW_QUIET_S):
+        return
+    with _alone() as first:
+        if not first:
+            return
+        with system_scope("shadow rollouts"):
+            policies = candidates()
+        for tenant_id, policy_id in policies:
+            with tenant_scope(tenant_id):
+                if not teach_once(policy_id):
+                    return
+
+
+def teach_once(policy_id: uuid.UUID) -> bool:
+    """Have one policy answer a wave, if one is due; return whether it is still quiet. Must run in the tenant's scope."""
+    policy = Policy.objects.select_related("tenant", "live").filter(pk=policy_id).first()
+    if policy is None:
+        return True
+    with transaction.atomic():
+        stands = standing(policy)
+        drop_outdated(policy, None if isinstance(stands, str) else stands)
+    wave = next_wave(policy)
+    if isinstance(wave, str):
+        logger.debug("policy %s is not taught: %s", policy.pk, wave)
+        return True
+    quiet = partial(is_quiet, for_s=settings.SHADOW_QUIET_S)
+    try:
+        made = roll_out(wave, go_on=quiet)
+    except EngineUnavailable as error:
+        logger.info("policy %s is not taught: %s", policy.pk, error.message)
+        return True
+    except AttuneError as error:
+        logger.warning("policy %s could not be taught: %s", policy.pk, error.message)
+        return True
+    logger.info("policy %s: %d shadow samples for %s", policy.pk, made, wave.lesson.pk)
+    return quiet()
+
+
+@contextmanager
+def _alone() -> Iterator[bool]:
+    """Hold the place of the one process that does this, where it is free."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_ONE_AT_A_TIME])
+        (free,) = cursor.fetchone()
+    try:
+        yield free
+    finally:
+        if free:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_ONE_AT_A_TIME])
