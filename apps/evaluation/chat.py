@@ -1,7 +1,8 @@
 """The user's only way in: the public API, through the official `openai` client."""
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -59,11 +60,32 @@ class Chat:
 
     def __init__(self, *, base_url: str, api_key: str, log: RequestLog, timeout_s: float = 180.0) -> None:
         self._client = AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0, timeout=timeout_s)
-        self._log = log
+        self.log = log
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
+
+    async def live_version(self, policy: str) -> int:
+        """Return the number of the version that answers for a policy now; raises `RequestFailed` where nobody says."""
+        try:
+            models = await self._client.models.list()
+        except (openai.OpenAIError, httpx.HTTPError) as error:
+            raise RequestFailed(f"{type(error).__name__}: {error}"[:300]) from error
+        found = {model.id: model for model in models.data}
+        if policy not in found:
+            raise RequestFailed(f"there is no model {policy}")
+        return int(getattr(found[policy], "version", 0))
+
+    async def preferences(self, policy: str) -> dict[str, int]:
+        """Return how many preferences of the key's person `/v1/memory` lists, by state; raises `RequestFailed`."""
+        try:
+            listed = await self._client.get(
+                "/memory", cast_to=httpx.Response, options={"params": {"model": policy, "limit": "100"}}
+            )
+            return dict(Counter(str(one["state"]) for one in listed.json()["data"]))
+        except (openai.OpenAIError, httpx.HTTPError, ValueError, KeyError) as error:
+            raise RequestFailed(f"{type(error).__name__}: {error}"[:300]) from error
 
     async def ask(
         self,
@@ -74,17 +96,24 @@ class Chat:
         max_tokens: int,
         temperature: float,
         session: str,
+        memory: bool | None = None,
     ) -> Reply:
-        """Return the reply to `messages`; raises `RequestFailed` for anything but a whole one."""
+        """Return the reply to `messages`; raises `RequestFailed` for anything but a whole one.
+
+        `memory` says whether the prompt is told what is remembered of the key's person; None leaves it to the platform.
+        """
         started = time.time()
         try:
-            reply = await self._stream(messages, model, max_tokens, temperature, session)
+            headers = {"X-Session-Id": session}
+            if memory is not None:
+                headers["X-Memory"] = "on" if memory else "off"
+            reply = await self._stream(messages, model, max_tokens, temperature, headers)
         except (openai.OpenAIError, httpx.HTTPError, ValueError) as error:
             # a connection that breaks within a stream is httpx's error: the client wraps only what comes before
             failure = Failure(purpose, f"{type(error).__name__}: {error}"[:300], started)
-            self._log.failures.append(failure)
+            self.log.failures.append(failure)
             raise RequestFailed(failure.error) from error
-        self._log.replies.append((purpose, reply))
+        self.log.replies.append((purpose, reply))
         return reply
 
     async def _stream(
@@ -93,7 +122,7 @@ class Chat:
         model: str,
         max_tokens: int,
         temperature: float,
-        session: str,
+        headers: Mapping[str, str],
     ) -> Reply:
         started, clock = time.time(), time.perf_counter()
         raw = await self._client.chat.completions.with_raw_response.create(
@@ -103,7 +132,7 @@ class Chat:
             temperature=temperature,
             stream=True,
             stream_options={"include_usage": True},
-            extra_headers={"X-Session-Id": session},
+            extra_headers=headers,
         )
         text, finish, first, tokens = "", None, None, 0
         async for chunk in raw.parse():

@@ -64,11 +64,12 @@ async def measure(
     questions: Sequence[Question],
     replies: int,
     hint: str = "",
+    memory: bool = False,
 ) -> Measurement:
     """Return `replies` answers of `policy@version` to each question, in the questions' order, judged by the user's rule.
 
-    With a `hint` each question ends with it, in a paragraph of its own, as a teacher reads it. Failed requests
-    are logged and asked again.
+    With a `hint` each question ends with it, in a paragraph of its own, as a teacher reads it; with `memory` the prompts
+    are told what the platform remembers of the key's person. Failed requests are logged and asked again.
     """
 
     async def ask(question: Question) -> Answer:
@@ -83,6 +84,7 @@ async def measure(
                     max_tokens=MAX_TOKENS,
                     temperature=TEMPERATURE,
                     session=f"measure-{uuid.uuid4().hex[:16]}",
+                    memory=memory,
                 )
 
         reply = await until_answered(once, pause_s=_PAUSE_S)

@@ -1,4 +1,4 @@
-"""What a long demo needs of the database is asked again while the database restarts."""
+"""What a long command needs of the database is asked again while the database restarts."""
 
 import time
 from collections.abc import Callable

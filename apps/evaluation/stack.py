@@ -1,4 +1,4 @@
-"""Find a running `make up`, or start one for as long as the demo takes."""
+"""Find a running `make up`, or start one for as long as a command takes."""
 
 import contextlib
 import json
@@ -50,16 +50,20 @@ class Stack:
 
 
 @contextmanager
-def running_stack(home: Path, repository: Path, *, say: Callable[[str], None]) -> Iterator[Stack]:
-    """Yield the platform that runs on `home`. Where none does, one is started and stopped again afterwards."""
+def running_stack(
+    home: Path, repository: Path, *, log_name: str, say: Callable[[str], None]
+) -> Iterator[Stack]:
+    """Yield the platform that runs on `home`. Where none does, one is started, with its output in a log of that name,
+    and stopped again afterwards.
+    """
     if _answers(home):
         yield _read(home, started_here=False)
         return
     say("nothing runs here yet: starting the platform (the first start installs and converts, minutes)")
-    log = home / "log" / "demo-up.log"
+    log = home / "log" / log_name
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as output:
-        # its own process group, so that Ctrl-C reaches it only after the demo has let go of it
+        # its own process group, so that Ctrl-C reaches it only after the command has let go of it
         process = subprocess.Popen(
             [sys.executable, "-m", "embedded.up"],
             cwd=repository,

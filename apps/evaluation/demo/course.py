@@ -2,7 +2,6 @@
 
 import asyncio
 import importlib.metadata
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -16,23 +15,21 @@ from apps.evaluation.chat import Chat, RequestLog
 from apps.evaluation.choice import Aims
 from apps.evaluation.demo import subject as subjects
 from apps.evaluation.demo.board import Board
-from apps.evaluation.demo.ledger import count_talk, has_ready_engine, read_facts, read_versions
+from apps.evaluation.demo.ledger import count_talk, read_facts, read_versions
 from apps.evaluation.demo.report import build_report
 from apps.evaluation.demo.screen import Screen
 from apps.evaluation.demo.subject import Prepared, prepared
 from apps.evaluation.demo.talk import Talker
 from apps.evaluation.demo.teach import Course, Doors, teach
+from apps.evaluation.operating import await_engine
 from apps.evaluation.patience import patiently
 from apps.evaluation.stack import Stack
 from apps.evaluation.users import load_user
-from kernel.errors import Unavailable
-
-ENGINE_WITHIN_S = 300.0
 
 
 def run_course(*, stack: Stack, minutes: float, seed: int, resume: bool, console: Console) -> dict[str, Any]:
     """Run the demo against a platform and return its report."""
-    _await_engine(console)
+    await_engine(lambda line: console.print(line, markup=False))
     log = RequestLog()
     started_at = timezone.now()
     with prepared(tenant_slug=stack.tenant, api_key=stack.api_key, resume=resume) as ready:
@@ -62,17 +59,6 @@ def run_course(*, stack: Stack, minutes: float, seed: int, resume: bool, console
                 "openai_client": importlib.metadata.version("openai"),
             },
         )
-
-
-def _await_engine(console: Console) -> None:
-    """Wait for an engine: a platform that is starting answers long before one is there."""
-    until = time.monotonic() + ENGINE_WITHIN_S
-    if not has_ready_engine():
-        console.print("waiting for an engine")
-    while not has_ready_engine():
-        if time.monotonic() > until:
-            raise Unavailable(f"no engine was ready within {ENGINE_WITHIN_S:.0f} s: see log/engine.log")
-        time.sleep(1.0)
 
 
 async def _teach(

@@ -9,7 +9,6 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from apps.adapters.models import AdapterVersion, PointerMove, Policy, VersionState
 from apps.conversations.models import Turn, TurnKind, TurnState
-from apps.engines.models import Engine, EngineState
 from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, SampleState, TrainingRun
 from kernel.tenancy import tenant_scope
 
@@ -85,11 +84,6 @@ def read_facts(subject: Subject) -> Facts:
             left_out=dict(Counter(samples.exclude(reason="").values_list("reason", flat=True))),
             last_problem=problem.reason if problem else "",
         )
-
-
-def has_ready_engine() -> bool:
-    """Return whether any engine takes requests now."""
-    return Engine.objects.filter(state=EngineState.READY).exists()
 
 
 def read_versions(subject: Subject) -> list[VersionFacts]:

@@ -9,21 +9,18 @@ from dataclasses import dataclass
 from functools import partial
 
 from django.core.management import call_command
-from django.db import transaction
-from django.utils import timezone
 
-from apps.accounts.models import Tenant, User
+from apps.accounts.models import Tenant
 from apps.adapters.models import Policy
 from apps.adapters.services import create_policy
 from apps.evaluation.demo.ledger import Subject
+from apps.evaluation.operating import give_key, owner_of, set_training
 from apps.evaluation.patience import patiently
-from apps.keys.header import parse_authorization
-from apps.keys.models import ApiKey, KeyScope
-from apps.keys.services import create_key, revoke_key
+from apps.keys.models import KeyScope
+from apps.keys.services import revoke_key
 from apps.memory.services import set_setting
-from kernel import audit
 from kernel.errors import NotFound
-from kernel.tenancy import system_scope, tenant_scope
+from kernel.tenancy import tenant_scope
 
 ACTOR = "system:demo"
 _NAME = re.compile(r"^demo-(\d+)$")
@@ -47,16 +44,16 @@ def prepared(*, tenant_slug: str, api_key: str, resume: bool) -> Iterator[Prepar
 
     The keys are revoked afterwards. Raises `NotFound` where there is nothing to resume.
     """
-    with system_scope("the demo looks up whose key it was given"):
-        tenant = Tenant.objects.get(slug=tenant_slug)
+    tenant, user = owner_of(tenant_slug=tenant_slug, api_key=api_key)
     with tenant_scope(tenant.pk):
-        public_id = parse_authorization(f"Bearer {api_key}").public_id
-        user = ApiKey.objects.select_related("user").get(public_id=public_id).user
         policy = _latest(tenant.pk) if resume else _fresh(tenant)
-        _set_training(policy, enabled=True)
+        set_training(policy, enabled=True, actor=ACTOR)
     keys = [
-        _key(tenant, user, "demo user", [KeyScope.CHAT]),
-        _key(tenant, user, "demo examiner", [KeyScope.CHAT, KeyScope.EVALUATE]),
+        give_key(tenant=tenant, user=user, name=name, scopes=scopes, lives=_KEY_LIVES, actor=ACTOR)
+        for name, scopes in (
+            ("demo user", [KeyScope.CHAT]),
+            ("demo examiner", [KeyScope.CHAT, KeyScope.EVALUATE]),
+        )
     ]
     try:
         yield Prepared(
@@ -79,22 +76,7 @@ def go_back(*, tenant: str, policy: str, version: int) -> None:
 def pause_training(subject: Subject) -> None:
     """Stop training on the policy, so that samples left over do not move it after the choice."""
     with tenant_scope(subject.tenant_id):
-        _set_training(Policy.objects.get(pk=subject.policy_id), enabled=False)
-
-
-def _set_training(policy: Policy, *, enabled: bool) -> None:
-    if policy.training_enabled == enabled:
-        return
-    with transaction.atomic():
-        policy.training_enabled = enabled
-        policy.save(update_fields=["training_enabled"])
-        audit.record(
-            actor=ACTOR,
-            action="policy.training",
-            target=f"policy:{policy.pk}",
-            tenant_id=policy.tenant_id,
-            detail={"enabled": enabled},
-        )
+        set_training(Policy.objects.get(pk=subject.policy_id), enabled=False, actor=ACTOR)
 
 
 def _numbered() -> dict[int, Policy]:
@@ -117,14 +99,3 @@ def _latest(tenant_id: uuid.UUID) -> Policy:
     if not known:
         raise NotFound(f"no demo to resume in tenant {tenant_id}: leave out --resume")
     return known[max(known)]
-
-
-def _key(tenant: Tenant, user: User, name: str, scopes: list[KeyScope]) -> tuple[ApiKey, str]:
-    return create_key(
-        tenant=tenant,
-        user=user,
-        name=name,
-        scopes=scopes,
-        expires_at=timezone.now() + _KEY_LIVES,
-        actor=ACTOR,
-    )

@@ -21,7 +21,7 @@ async def _run(
     log = RequestLog()
     board = Board(read=platform.facts, budget_s=budget_s)
     chats = [Chat(base_url=platform.base_url, api_key="key", log=log) for _ in range(2)]
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(120):
         course, talker = await teach(
             board=board,
             policy="demo-1",
@@ -84,7 +84,7 @@ async def test_held_out_and_validation_questions_are_only_asked_of_named_version
 async def test_a_version_that_overshoots_is_left_for_the_best_one() -> None:
     async with FakePlatform(curve=[0.0, 0.2, 0.75, 0.0, 0.0, 0.0, 0.0]) as platform:
         platform.waits_for_exam = True
-        _, course, _, _ = await _run(platform, budget_s=teaching.FINISH_S + 10)
+        _, course, _, _ = await _run(platform, budget_s=teaching.FINISH_S + 16)
     assert course.chosen == 2
     assert platform.live == 2
     assert platform.moves_back[-1] == 2

@@ -3,9 +3,6 @@
 import argparse
 import json
 import logging
-import os
-import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,13 +11,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 
+from apps.evaluation.beside import handed_stack, innermost, run_beside
 from apps.evaluation.demo.course import run_course
 from apps.evaluation.demo.plot import draw
 from apps.evaluation.demo.screen import print_report
-from apps.evaluation.stack import Stack, StackFailed, running_stack
+from apps.evaluation.stack import Stack
 from kernel.errors import AttuneError
-
-_INSIDE = "ATTUNE_DEMO_STACK"  # set for the child that runs in the platform's environment
 
 
 class Command(BaseCommand):
@@ -46,33 +42,16 @@ class Command(BaseCommand):
         logging.getLogger("httpx").setLevel(
             logging.WARNING
         )  # a line for every request would bury the progress
-        if handed := os.environ.get(_INSIDE):
-            status = _inside(Stack.from_json(handed), options, console)
+        if stack := handed_stack():
+            status = _inside(stack, options, console)
         else:
-            status = _outside(options, console)
+            status = run_beside(
+                "demo",
+                _arguments(options),
+                say=lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True),
+            )
         if status:
             sys.exit(status)
-
-
-def _outside(options: dict[str, Any], console: Console) -> int:
-    """Reach the platform, then run this command again in the environment of its processes."""
-    try:
-        with running_stack(
-            settings.ATTUNE_HOME,
-            settings.BASE_DIR,
-            say=lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True),
-        ) as stack:
-            child = subprocess.Popen(
-                [sys.executable, str(settings.BASE_DIR / "manage.py"), "demo", *_arguments(options)],
-                env={**os.environ, **stack.environment, _INSIDE: stack.to_json()},
-            )
-            signal.signal(signal.SIGTERM, lambda *_: child.terminate())
-            try:
-                return child.wait()
-            except KeyboardInterrupt:  # the child got it too: let it put its things away
-                return child.wait() or 130
-    except StackFailed as error:
-        raise CommandError(str(error)) from error
 
 
 def _inside(stack: Stack, options: dict[str, Any], console: Console) -> int:
@@ -87,7 +66,7 @@ def _inside(stack: Stack, options: dict[str, Any], console: Console) -> int:
     except AttuneError as error:
         raise CommandError(error.message) from error
     except ExceptionGroup as group:
-        raise CommandError(f"the demo broke off: {_first(group)}") from group
+        raise CommandError(f"the demo broke off: {innermost(group)}") from group
     home: Path = settings.ATTUNE_HOME
     (home / "demo-report.json").write_text(json.dumps(report, indent=2, ensure_ascii=False), encoding="utf-8")
     draw(report, home / "demo-report.png")
@@ -99,13 +78,6 @@ def _inside(stack: Stack, options: dict[str, Any], console: Console) -> int:
             f"{home / 'demo-report.json'}\n{home / 'demo-report.png'}", markup=False, soft_wrap=True
         )
     return 0 if all(report["bar"].values()) else 1
-
-
-def _first(error: Exception) -> Exception:
-    """Return the innermost first error of a group."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _arguments(options: dict[str, Any]) -> list[str]:

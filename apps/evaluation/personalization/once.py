@@ -1,0 +1,85 @@
+"""Tell it once: one complaint, then only the clock."""
+
+import asyncio
+import itertools
+import time
+from typing import Any
+
+from apps.evaluation.personalization.run import Run
+from apps.evaluation.users import plan_sessions
+
+LOOK_EVERY_S = 5.0
+QUESTIONS = 10
+"""A user who is content with so many first replies in a row has nothing to complain of."""
+
+
+async def run_once(run: Run) -> None:
+    """Complain once, ask again when it was judged, wait, and measure what the weights hold by themselves.
+
+    Everything between the complaint and the end of the wait belongs together: an interrupted run begins anew.
+    """
+    told = await run.step("told", lambda: _tell(run))
+    if told["complained"]:
+        if run.method.memory:
+            await run.step("first_request", lambda: _first_request(run))
+        await run.step("idled", lambda: _idle(run))
+    await run.platform.rest(run.subject)
+    await run.step("held_out", lambda: _exam(run, memory=False))
+    if run.method.memory:
+        await run.step("as_served", lambda: _exam(run, memory=True))
+    await run.step("ended", lambda: _outcome(run))
+
+
+async def _tell(run: Run) -> dict[str, Any]:
+    """Ask until a first reply is not right, complain, and read the reply to that."""
+    failed = 0
+    plan = plan_sessions(run.user, seed=run.key.seed)
+    for asked, lines in enumerate(itertools.islice(plan, QUESTIONS), start=1):
+        began = time.monotonic()
+        talk, again = await run.talk(lines, turns=2)
+        failed += again
+        if not talk.passed:
+            # the complaint went out with the second request, whose reply took the rest of the time
+            since = talk.answers[1].reply.seconds
+            await asyncio.sleep(max(0.0, run.terms.settles_s - since))
+            return {
+                "complained": True,
+                "asked": asked,
+                "question": lines.question.text,
+                "complaint": lines.complaints[0],
+                "next_reply": talk.answers[1].reply.text.strip()[:400],
+                "next_reply_passed": talk.answers[1].verdict.passed,
+                "seconds": round(time.monotonic() - began, 2),
+                "failed_requests": failed,
+            }
+    return {"complained": False, "asked": QUESTIONS, "failed_requests": failed}
+
+
+async def _first_request(run: Run) -> dict[str, Any]:
+    """Measure what a first request gets now, with what is remembered in its prompt."""
+    return await run.exam(await run.live_version(), memory=True)
+
+
+async def _idle(run: Run) -> dict[str, Any]:
+    """Leave the platform alone for the idle minutes; note when which version was live, as `/v1/models` says."""
+    began = time.monotonic()
+    seen = [[0.0, await run.live_version()]]
+    while (left := run.terms.idle_minutes * 60 - (time.monotonic() - began)) > 0:
+        await asyncio.sleep(min(LOOK_EVERY_S, left))
+        version = await run.live_version()
+        if version != seen[-1][1]:
+            seen.append([round(time.monotonic() - began, 1), version])
+    return {"minutes": run.terms.idle_minutes, "live": seen}
+
+
+async def _exam(run: Run, *, memory: bool) -> dict[str, Any]:
+    return await run.exam(await run.live_version(), memory=memory)
+
+
+async def _outcome(run: Run) -> dict[str, Any]:
+    told = run.past.steps["told"]
+    return {
+        "complaints": int(told["complained"]),
+        "version": run.past.steps["held_out"]["version"],
+        "preferences": await run.preferences() if run.method.memory else {},
+    }

@@ -1,0 +1,111 @@
+"""What a benchmark will do: which runs, under which terms, and the fingerprint that results are recognised by."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from apps.evaluation.personalization.methods import METHODS, Method
+from apps.evaluation.talk import MAX_TOKENS, TEMPERATURE
+
+REFERENCE = "reference"
+"""Stands where a run has its method: the bare base and the hinted teacher, which belong to no method."""
+_ROOM = Path(__file__).parents[1]
+_DECIDES = ("rules/*.py", "data/**/*.json", "sentences.py", "topic.py", "loops.py", "talk.py", "users.py")
+
+Mode = Literal["sessions", "once"]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What holds for every run of a benchmark."""
+
+    mode: Mode = "sessions"
+    cap: int = 72
+    """Sessions after which a run ends; one that has not converged by then counts as this many."""
+    turns: int = 8
+    """Messages of the user in a session, at most."""
+    in_a_row: int = 3
+    """First replies in a row that must pass."""
+    replies: int = 3
+    """Replies to each question for reporting."""
+    idle_s: float = 5.0
+    """Between two sessions at least so long nobody talks, seconds."""
+    patience_s: float = 60.0
+    """Where the policy trains: so long at most the user stays away for a newer version to answer, seconds."""
+    idle_minutes: float = 10.0
+    """Told once: how long nobody talks after the complaint, minutes."""
+    settles_s: float = 5.0
+    """Told once: from the complaint to the first request after it, seconds."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RunKey:
+    """One run: a method (or the reference), a scripted user, a seed."""
+
+    seed: int
+    user: str
+    method: str
+
+    def __str__(self) -> str:
+        return f"{self.method}/{self.user}/{self.seed}"
+
+    @classmethod
+    def parse(cls, text: str) -> "RunKey":
+        """Read what `str` wrote."""
+        method, user, seed = text.split("/")
+        return cls(int(seed), user, method)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A benchmark: every method with every user and every seed, under the same terms."""
+
+    methods: tuple[Method, ...]
+    users: tuple[str, ...]
+    seeds: tuple[int, ...]
+    terms: Terms
+    base_model: str
+
+    def references(self) -> list[RunKey]:
+        """Return the runs that measure the bare base and the hinted teacher."""
+        return [RunKey(seed, user, REFERENCE) for seed in self.seeds for user in self.users]
+
+    def runs(self) -> list[RunKey]:
+        """Return the methods' runs: all methods of a user and a seed side by side, so that half a benchmark compares too."""
+        return [
+            RunKey(seed, user, method.name)
+            for seed in self.seeds
+            for user in self.users
+            for method in self.methods
+        ]
+
+    def fingerprint(self, key: RunKey) -> str:
+        """Return what decides about a run's result and can be known: terms, method, texts, rules. Hex, 16 characters."""
+        method = METHODS.get(key.method)
+        said: Mapping[str, Any] = {
+            "run": str(key),
+            "terms": asdict(self.terms),
+            "config": dict(method.config) if method else {},
+            "switches": [method.trains, method.memory, method.shadow] if method else [],
+            "base_model": self.base_model,
+            "max_tokens": MAX_TOKENS,
+            "temperature": TEMPERATURE,
+            "texts_and_rules": texts_and_rules(),
+        }
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def texts_and_rules() -> str:
+    """Return the SHA-256 of everything that says what is asked, said and passed. Hex, 16 characters."""
+    digest = hashlib.sha256()
+    for path in _deciding():
+        digest.update(str(path.relative_to(_ROOM)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _deciding() -> Iterator[Path]:
+    for pattern in _DECIDES:
+        yield from sorted(_ROOM.glob(pattern))
