@@ -139,6 +139,11 @@ class Turn(TenantModel):
         null=True, help_text="Every message that the next request added after the reply."
     )
     next_state_at = models.DateTimeField(null=True)
+    reply_edited = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether the client changed the reply before it went on; what came next is about that text.",
+    )
     next_turn = models.OneToOneField(
         "self", null=True, on_delete=models.SET_NULL, related_name="supplies_next_state_of"
     )

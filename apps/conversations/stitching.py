@@ -7,7 +7,7 @@ here, message by message.
 import contextlib
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from apps.conversations.canonical import Message, same_message
@@ -54,6 +54,9 @@ class Place:
     added: tuple[Message, ...] = ()
     changed: tuple[list[Message], Message] | None = None
     """The parent's messages and reply, where the request does not repeat them word for word."""
+    edited: uuid.UUID | None = None
+    """The turn whose reply the client changed before it went on; that is what `reaction` is about."""
+    reaction: tuple[Message, ...] = ()
 
 
 def reply_links(messages: Sequence[Message], links: Sequence[str]) -> list[str]:
@@ -83,7 +86,8 @@ def find_place(
     A request that names its session goes on after the turn whose messages + reply it repeats; else, where the client
     changed what came before, after the last reply that it repeats; else it starts at the session's root. One that
     names none goes on after the turn of the same key, policy, kind and end user that it repeats, or is a session of
-    its own, even where another began with the same words.
+    its own, even where another began with the same words. Where the session is known and the last reply in the request
+    is one that the client changed, the turn that wrote it is named: what was added is about that one.
 
     Raises InvalidInput where the named session is of another kind or another end user.
     """
@@ -98,12 +102,29 @@ def find_place(
             field="session_id",
             code="session_mismatch",
         )
-    if parent is not None:
-        position = links.index(parent["reply_hash"])
-        return Place(session, Parent.of(parent), tuple(messages[position + 1 :]))
     last = max((i for i, message in enumerate(messages) if message["role"] == "assistant"), default=None)
-    if named is None or session is None or last is None or last + 1 == len(messages):
-        return Place(session)
+    if last is None or last + 1 == len(messages):
+        last = None  # nothing follows the last reply
+    position = links.index(parent["reply_hash"]) if parent is not None else None
+    edited = None
+    if session is not None and last is not None and last > 0 and position != last:
+        asked = {"tenant": tenant_id, "session": session["id"], "request": links[last - 1]}
+        edited = (yield call("attune_edited", asked))["turn"]
+    if parent is not None and position is not None:
+        place = Place(session, Parent.of(parent), tuple(messages[position + 1 :]))
+    elif named is None or session is None or last is None or edited is not None:
+        place = Place(session)
+    else:
+        place = yield from _after_a_change(tenant_id, session, messages, last)
+    if edited is not None and last is not None:
+        return replace(place, edited=uuid.UUID(edited), reaction=tuple(messages[last + 1 :]))
+    return place
+
+
+def _after_a_change(
+    tenant_id: uuid.UUID, session: Mapping[str, Any], messages: Sequence[Message], last: int
+) -> Plan[Place]:
+    """Return the place after the newest turn with this last reply, whatever came before it."""
     answer = yield call("attune_recent", {"tenant": tenant_id, "session": session["id"], "most": _RECENT})
     for turn in answer["turns"]:
         if same_message(turn["reply"], messages[last]):

@@ -58,6 +58,10 @@ class Reason(StrEnum):
     )
     # said of what was said of it
     NO_NEXT_STATE = "no next state", "Nothing came after the reply before the conversation was over."
+    EDITED = (
+        "edited reply",
+        "The client changed the reply before it went on: what came next is about a text that the model did not write.",
+    )
     NO_SIGNAL = "no signal", "What came next says neither good nor bad of the reply, and gives no hint."
     # said by the schedule and the trainer
     OTHER_BRANCH = "other branch", "The version that wrote it lies on a branch that was rolled back."

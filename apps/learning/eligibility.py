@@ -85,7 +85,7 @@ def worth(
     if refused:
         return Worth(refused=refused)
     if verdict is None and outcome is None:
-        return Worth(refused=Reason.NO_NEXT_STATE.say())
+        return Worth(refused=(Reason.EDITED if turn.reply_edited else Reason.NO_NEXT_STATE).say())
     reward = float(verdict.reward) if verdict is not None and verdict.reward else None
     hints = verdict.hints if verdict is not None else ()
     if reward is None and outcome is None and not hints:

@@ -110,7 +110,7 @@ def _may_still_be_said(turn: Turn, said: Verdict | None, trajectory: Trajectory 
     """Whether a verdict or an attempt's outcome is on its way, or the conversation is not over."""
     if trajectory is not None and trajectory.outcome is None and turn.session.idle_at is None:
         return True
-    if said is not None:
+    if said is not None or turn.reply_edited:
         return False
     if turn.next_state is None:
         # the last turn of an attempt has its outcome to go by

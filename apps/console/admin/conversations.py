@@ -12,7 +12,8 @@ from apps.console import show
 from apps.console.admin.base import ConsoleAdmin
 from apps.conversations.models import Feedback, Session, Turn
 from apps.judging.models import Judgement
-from apps.learning.models import Sample
+from apps.judging.reasons import explained
+from apps.learning.models import Sample, SampleState
 
 TURNS_SHOWN = 100
 TOKENS_SHOWN = 512
@@ -238,8 +239,13 @@ class TurnAdmin(ConsoleAdmin):
 
     @admin.display(description="use")
     def use(self, turn: Turn) -> str:
-        """Say whether it may be trained on."""
-        return "side turn: served and stored, never trained on" if turn.side else "may be trained on"
+        """Say whether it may be trained on, and why not where that is known."""
+        if turn.side:
+            return "side turn: served and stored, never trained on"
+        sample = getattr(turn, "sample", None)
+        if sample is not None and sample.state == SampleState.INELIGIBLE:
+            return f"not trained on, {sample.reason}: {explained(sample.reason)}"
+        return "may be trained on"
 
     @admin.display(description="told of the person")
     def told_of_person(self, turn: Turn) -> str:

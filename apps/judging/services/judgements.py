@@ -142,7 +142,7 @@ def _claim(
         )
         if turn is None or turn.state == TurnState.PENDING:
             return None
-        if why_not_judged(turn) or turn.next_state is None:
+        if why_not_judged(turn) or turn.next_state is None or turn.reply_edited:
             if not again:
                 ask_for_sample(turn_id=turn.id, tenant_id=turn.tenant_id)
             return None

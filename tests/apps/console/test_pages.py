@@ -11,9 +11,12 @@ from django.urls import reverse
 
 from apps.accounts.models import User
 from apps.conversations.models import Turn
+from apps.learning.samples import make_sample
 from kernel.models import AuditEntry
-from kernel.tenancy import system_scope
+from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows, fill
+from tests.apps.learning.ledger import add_turn
+from tests.tenants import add_somebody
 
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
@@ -174,6 +177,22 @@ def test_a_turn_shows_all_that_is_known_of_it(acme: Rows, console: Client) -> No
         assert words in text, words
     assert acme.version.served_name in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_a_turns_page_says_why_it_is_not_trained_on(console: Client, db: None) -> None:
+    somebody = add_somebody()
+    side, free, changed = (
+        add_turn(somebody, **fields) for fields in ({"side": True}, {}, {"reply_edited": True})
+    )
+    with tenant_scope(somebody.tenant.id):
+        make_sample(turn_id=changed.id)
+
+    side_page, free_page, changed_page = (
+        console.get(row_url(Turn, turn.pk)).content.decode() for turn in (side, free, changed)
+    )
+    assert "side turn: served and stored, never trained on" in side_page
+    assert "may be trained on" in free_page
+    assert "not trained on, edited reply: The client changed the reply before it went on" in changed_page
 
 
 def test_a_session_shows_each_message_once(acme: Rows, console: Client) -> None:

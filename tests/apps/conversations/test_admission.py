@@ -159,8 +159,34 @@ def test_an_edited_reply_branches_where_history_still_holds(somebody: Somebody) 
 
     assert edited.parent_id == first.id
     assert edited.prompt_source == PromptSource.EXTENDED
-    assert turn(somebody, second).next_state is None
     assert edited.session_id == first.session_id
+    # what was said next is about the reply that was changed
+    answered = turn(somebody, second)
+    assert (answered.next_state, answered.reply_edited) == ([user("3")], True)
+    assert answered.next_turn_id == edited.id
+    assert turn(somebody, first).next_turn_id == second.id
+    assert turn(somebody, first).reply_edited is False
+
+
+def test_a_reply_that_was_edited_first_of_all_is_known_by_the_session_alone(somebody: Somebody) -> None:
+    first = say(somebody, user("1"), reply="one", session="s-1")
+    edited = say(somebody, user("1"), assistant("ONE"), user("2"), session="s-1")
+    unnamed = say(somebody, user("1"), assistant("uno"), user("2"))
+
+    answered = turn(somebody, first)
+    assert (answered.next_state, answered.reply_edited) == ([user("2")], True)
+    assert (answered.next_turn_id, edited.parent_id) == (edited.id, None)
+    # nobody says that this one is about it: another model may have written that
+    assert unnamed.session_id != first.session_id
+
+
+def test_a_second_edit_changes_nothing_of_what_was_said_next(somebody: Somebody) -> None:
+    first = say(somebody, user("1"), reply="one", session="s-1")
+    say(somebody, user("1"), assistant("one"), user("2"), session="s-1")
+    say(somebody, user("1"), assistant("ONE"), user("3"), session="s-1")
+
+    answered = turn(somebody, first)
+    assert (answered.next_state, answered.reply_edited) == ([user("2")], False)
 
 
 def test_another_system_message_starts_another_conversation_by_content(somebody: Somebody) -> None:

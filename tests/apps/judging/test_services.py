@@ -93,6 +93,15 @@ def test_a_turn_that_is_not_judged_goes_straight_to_its_reason(
     assert [message.kwargs["turn_id"] for message in unsent(SAMPLE)] == [str(turn.id)]
 
 
+def test_what_was_said_of_a_changed_reply_is_put_to_no_judge(somebody: Somebody) -> None:
+    turn = add_turn(somebody, reply_edited=True)
+    backend = Told()
+
+    assert judge(turn, backend) is None
+    assert backend.asked == []
+    assert [message.kwargs["turn_id"] for message in unsent(SAMPLE)] == [str(turn.id)]
+
+
 def test_a_judge_that_is_away_is_asked_three_times_and_then_the_turn_is_neutral(somebody: Somebody) -> None:
     turn, other = add_turn(somebody), add_turn(somebody)
     backend = Told(away=True)

@@ -7,6 +7,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from apps.conversations.models import Feedback, Turn, TurnKind, TurnState
+from apps.conversations.services import give_feedback
 from apps.judging.models import JudgementState
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from apps.learning.samples import make_sample, set_aside
@@ -136,6 +137,18 @@ def test_harmless_sampling_parameters_leave_the_reward(somebody: Somebody, sampl
     turn = add_turn(somebody, sampling=sampling)
     settle(turn)
     assert given(turn).reward == -1.0
+
+
+def test_what_was_said_of_a_changed_reply_teaches_nothing_but_a_thumb_does(somebody: Somebody) -> None:
+    turn = add_turn(somebody, reply_edited=True)
+    sample = given(turn)
+    assert (sample.state, sample.reason) == (SampleState.INELIGIBLE, "edited reply")
+
+    give_feedback(
+        tenant_id=somebody.tenant.id, user_id=somebody.user.id, turn_id=turn.id, score=-1, correction=""
+    )
+    sample = given(turn)
+    assert (sample.state, sample.reward) == (SampleState.READY, -1)
 
 
 def test_no_signal(somebody: Somebody) -> None:
