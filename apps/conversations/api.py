@@ -4,13 +4,14 @@ import math
 from typing import Any
 
 import django_filters
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from apps.conversations.models import Feedback, Session, Turn, TurnKind, TurnState
+from apps.conversations.selectors import with_turn_counts
 from apps.conversations.services.feedback import give_feedback
 from kernel.rest.caller import Access
 from kernel.rest.views import ScopedViewSet
@@ -62,7 +63,7 @@ class SessionsApi(ScopedViewSet[Session]):
 
     def rows(self) -> QuerySet[Session]:
         """Return the sessions that the caller may read."""
-        rows = Session.objects.select_related("end_user").annotate(n_turns=Count("turns"))
+        rows = with_turn_counts(Session.objects.select_related("end_user"))
         return rows if self.caller.sees_everybody else rows.filter(user_id=self.caller.user_id)
 
 

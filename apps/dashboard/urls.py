@@ -1,13 +1,38 @@
 """Addresses of the pages for tenants."""
 
-from django.urls import path
+from django.urls import include, path
 from django.views.generic import RedirectView
 
-from apps.dashboard import views
+from apps.dashboard import adapters, keys, overview, people, runs, sessions, views
 
 app_name = "dashboard"
+_OF_A_TENANT = [
+    path("", overview.overview, name="overview"),
+    path("overview.csv", overview.overview_csv, name="overview_csv"),
+    path("sessions", sessions.sessions, name="sessions"),
+    path("sessions/<uuid:session_id>", sessions.session, name="session"),
+    path("turns/<uuid:turn_id>.json", sessions.turn_json, name="turn_json"),
+    path("turns/<uuid:turn_id>/feedback", sessions.feedback, name="feedback"),
+    path("adapters", adapters.adapters, name="adapters"),
+    path("adapters/<uuid:version_id>", adapters.adapter, name="adapter"),
+    path("adapters/<uuid:version_id>/download", adapters.download, name="download"),
+    path("policies/<uuid:policy_id>/point", adapters.point, name="point"),
+    path("policies/<uuid:policy_id>/train", runs.start, name="train"),
+    path("runs", runs.runs, name="runs"),
+    path("runs/<uuid:run_id>", runs.run, name="run"),
+    path("runs/<uuid:run_id>/events", runs.events, name="run_events"),
+    path("runs/<uuid:run_id>/cancel", runs.cancel, name="cancel"),
+    path("keys", keys.keys, name="keys"),
+    path("keys/<uuid:key_id>/rotate", keys.rotate, name="rotate"),
+    path("keys/<uuid:key_id>/revoke", keys.revoke, name="revoke"),
+    path("members", people.members, name="members"),
+    path("members/<uuid:membership_id>", people.member, name="member"),
+    path("settings", people.settings, name="settings"),
+    path("audit", people.audit, name="audit"),
+]
 urlpatterns = [
-    path("", views.overview, name="overview"),
+    path("", overview.home, name="home"),
+    path("t/<slug:tenant>/", include(_OF_A_TENANT)),
     path("healthz", views.healthz, name="healthz"),
     path("favicon.ico", RedirectView.as_view(url="/static/attune/favicon.svg"), name="favicon"),
 ]

@@ -3,7 +3,7 @@
 from typing import Any
 
 import django_filters
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from apps.adapters.models import Policy
 from apps.learning import runs
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
+from apps.learning.selectors import with_sample_counts
 from kernel.errors import InvalidInput, NotFound
 from kernel.rest.caller import Access
 from kernel.rest.views import ScopedViewSet
@@ -117,7 +118,7 @@ class RunsApi(ScopedViewSet[TrainingRun]):
 
     def rows(self) -> QuerySet[TrainingRun]:
         """Return the tenant's runs."""
-        return TrainingRun.objects.select_related("parent", "version").annotate(n_samples=Count("samples"))
+        return with_sample_counts(TrainingRun.objects.select_related("parent", "version"))
 
     @extend_schema(request=NewRunSerializer, responses={201: RunSerializer})
     def create(self, request: Any) -> Response:

@@ -2,7 +2,8 @@
 
 import uuid
 
-from django.db.models import Count
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from apps.learning.models import OPEN_RUN_STATES, Sample, SampleState, TrainingRun
 
@@ -38,3 +39,11 @@ def stale(policy_id: uuid.UUID) -> dict[str, int]:
         "dropped": samples.filter(state=SampleState.DROPPED, reason__startswith="stale:").count(),
         "down_weighted": samples.filter(state=SampleState.CONSUMED, weight__lt=1.0).count(),
     }
+
+
+def with_sample_counts(runs: QuerySet[TrainingRun]) -> QuerySet[TrainingRun]:
+    """Add `n_samples`, counted for the rows that are returned and for no other."""
+    counted = (
+        Sample.objects.filter(run=OuterRef("pk")).order_by().values("run").annotate(n=Count("pk")).values("n")
+    )
+    return runs.annotate(n_samples=Coalesce(Subquery(counted, output_field=IntegerField()), Value(0)))

@@ -1,0 +1,120 @@
+"""Keys: made and shown once, handed over with an overlap, ended at once."""
+
+import datetime as dt
+import uuid
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from apps.dashboard.lists import listed
+from apps.dashboard.places import Place, tenant_page
+from apps.keys import services
+from apps.keys.models import LONGEST_NAME, ApiKey, KeyScope
+from kernel.errors import AttuneError
+from kernel.rest.caller import Access
+
+OVERLAPS = {"0": "at once", "3600": "in an hour", "86400": "in a day", "604800": "in a week"}
+SCOPES = {
+    KeyScope.CHAT: "chat, and say what one thinks of replies",
+    KeyScope.READ: "read everything under /api that its person may read",
+    KeyScope.MANAGE: "change things under /api",
+    KeyScope.ROLLOUT: "chat as an environment: many turns, slowed down when training lags",
+    KeyScope.EVALUATE: "name a version that is not live, as default@12",
+}
+
+
+class NewKey(forms.Form):
+    """A key to be made."""
+
+    name = forms.CharField(max_length=LONGEST_NAME, label="Name", help_text="Where it is used: laptop, ci …")
+    scopes = forms.MultipleChoiceField(
+        choices=[(scope.value, scope.value) for scope in SCOPES],
+        initial=[KeyScope.CHAT.value],
+        label="It may",
+        widget=forms.CheckboxSelectMultiple,
+    )
+    days = forms.IntegerField(min_value=1, max_value=3650, required=False, label="Ends after (days)")
+
+
+def _keys(place: Place) -> QuerySet[ApiKey]:
+    """Return the keys that a person may see and end: their own, or everybody's for who manages the tenant."""
+    rows = ApiKey.objects.select_related("user", "limit")
+    return rows if place.manages else rows.filter(user_id=place.user.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page(needs=Access.TALK)
+def keys(request: HttpRequest, place: Place) -> HttpResponse:
+    """List keys; make one, which this answer shows and nothing after it."""
+    form = NewKey(request.POST if request.method == "POST" else None)
+    made: tuple[ApiKey, str] | None = None
+    if request.method == "POST" and form.is_valid():
+        days = form.cleaned_data["days"]
+        try:
+            made = services.create_key(
+                tenant=place.tenant,
+                user=place.user,
+                name=form.cleaned_data["name"],
+                scopes=form.cleaned_data["scopes"],
+                expires_at=timezone.now() + dt.timedelta(days=days) if days else None,
+                actor=place.actor,
+            )
+        except AttuneError as error:
+            form.add_error(error.field if error.field in form.fields else None, error.message)
+        else:
+            form = NewKey()
+    return _page(request, place, form, made)
+
+
+def _page(request: HttpRequest, place: Place, form: NewKey, made: tuple[ApiKey, str] | None) -> HttpResponse:
+    return place.show(
+        request,
+        "keys",
+        section="keys",
+        page=listed(request, _keys(place)),
+        form=form,
+        made=made,
+        scopes=[(scope.value, words) for scope, words in SCOPES.items()],
+        overlaps=OVERLAPS.items(),
+        api_base=settings.API_BASE,
+        now=timezone.now(),
+    )
+
+
+@require_POST
+@tenant_page(needs=Access.TALK)
+def rotate(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpResponse:
+    """Make a key's successor, which this answer shows and nothing after it."""
+    _own(place, key_id)
+    overlap = request.POST.get("overlap", "0")
+    if overlap not in OVERLAPS:
+        raise Http404
+    try:
+        made = services.rotate_key(
+            tenant_id=place.tenant.pk, key_id=key_id, actor=place.actor, overlap_s=float(overlap)
+        )
+    except AttuneError as error:
+        messages.error(request, error.message)
+        return redirect("dashboard:keys", tenant=place.tenant.slug)
+    return _page(request, place, NewKey(), made)
+
+
+@require_POST
+@tenant_page(needs=Access.TALK)
+def revoke(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpResponse:
+    """End a key."""
+    _own(place, key_id)
+    key = services.revoke_key(tenant_id=place.tenant.pk, key_id=key_id, actor=place.actor)
+    messages.success(request, f"{key} is revoked: the next request with it is refused.")
+    return redirect("dashboard:keys", tenant=place.tenant.slug)
+
+
+def _own(place: Place, key_id: uuid.UUID) -> None:
+    if not _keys(place).filter(pk=key_id).exists():
+        raise Http404

@@ -1,0 +1,91 @@
+"""The first page: how much was asked, how fast it was answered, and what came of the versions."""
+
+import csv
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from apps.accounts.models import User
+from apps.accounts.selectors import memberships_of
+from apps.adapters.models import Policy
+from apps.conversations.models import Turn
+from apps.dashboard.lists import chosen_word
+from apps.dashboard.metrics import RANGES, Traffic, traffic
+from apps.dashboard.places import Place, tenant_page
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@never_cache
+@require_safe
+@login_required
+def home(request: HttpRequest) -> HttpResponse:
+    """Go to the person's tenant: the oldest they belong to."""
+    assert isinstance(request.user, User)  # noqa: S101  # login_required saw to it
+    memberships = memberships_of(request.user)
+    if not memberships:
+        return render(request, "dashboard/nowhere.html")
+    return redirect("dashboard:overview", tenant=memberships[0].tenant.slug)
+
+
+@require_safe
+@tenant_page()
+def overview(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show the tenant's traffic, its policies, and how to ask for the first time."""
+    span = chosen_word(request, "range", list(RANGES)) or "7d"
+    seen = traffic(place.tenant.pk, span)
+    return place.show(
+        request,
+        "overview",
+        section="overview",
+        api_base=settings.API_BASE,
+        asked_before=seen.requests > 0 or Turn.objects.exists(),
+        policies=Policy.objects.select_related("live")
+        .annotate(n_versions=Count("versions"))
+        .order_by("name"),
+        ranges=list(RANGES),
+        span=span,
+        traffic=seen,
+    )
+
+
+@require_safe
+@tenant_page()
+def overview_csv(request: HttpRequest, place: Place) -> StreamingHttpResponse:
+    """Send the points of the charts as CSV."""
+    span = chosen_word(request, "range", list(RANGES)) or "7d"
+    response = StreamingHttpResponse(
+        _csv(traffic(place.tenant.pk, span)), content_type="text/csv; charset=utf-8"
+    )
+    response.headers["Content-Disposition"] = f'attachment; filename="{place.tenant.slug}-{span}.csv"'
+    return response
+
+
+class _Line:
+    """A file whose `write` hands the line back."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def _csv(seen: Traffic) -> Iterator[str]:
+    lines = csv.writer(_Line())
+    yield lines.writerow(["time", "requests", "failed", "reply_tokens", "ttft_p50_ms", "ttft_p95_ms"])
+    for point in seen.points:
+        yield lines.writerow(
+            [harmless(point[name]) for name in ("t", "requests", "failed", "tokens", "p50", "p95")]
+        )
+
+
+def harmless(value: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula."""
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return "" if value is None else value

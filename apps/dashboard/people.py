@@ -1,0 +1,105 @@
+"""Who belongs to the tenant, how it learns, and who did what."""
+
+import uuid
+
+from django.contrib import messages
+from django.db.models import Count
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from apps.accounts import services
+from apps.accounts.models import Membership, Role
+from apps.adapters.models import Policy
+from apps.adapters.services import change_policy
+from apps.dashboard.lists import listed
+from apps.dashboard.places import Place, tenant_page
+from kernel.errors import AttuneError
+from kernel.models import AuditEntry
+from kernel.rest.caller import Access
+
+
+@require_safe
+@tenant_page(needs=Access.TALK)
+def members(request: HttpRequest, place: Place) -> HttpResponse:
+    """List who belongs to the tenant."""
+    return place.show(
+        request,
+        "members",
+        section="members",
+        page=listed(request, Membership.objects.select_related("user")),
+        roles=Role.choices,
+    )
+
+
+@require_POST
+@tenant_page(needs=Access.OWN)
+def member(request: HttpRequest, place: Place, membership_id: uuid.UUID) -> HttpResponse:
+    """Change what a member may do, or take them out."""
+    wish = request.POST.get("wish", "")
+    try:
+        if wish == "remove":
+            services.remove_member(tenant_id=place.tenant.pk, membership_id=membership_id, actor=place.actor)
+            messages.success(request, "Taken out. Their keys do nothing any more.")
+        elif request.POST.get("role") in Role.values:
+            services.change_role(
+                tenant_id=place.tenant.pk,
+                membership_id=membership_id,
+                role=Role(request.POST["role"]),
+                actor=place.actor,
+            )
+            messages.success(request, "Changed.")
+        else:
+            raise Http404
+    except AttuneError as error:
+        if error.status == 404:
+            raise Http404 from error
+        messages.error(request, error.message)
+    return redirect("dashboard:members", tenant=place.tenant.slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page(needs=Access.MANAGE)
+def settings(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show and change how the tenant and its policies learn."""
+    if request.method == "POST":
+        try:
+            _change(request, place)
+        except AttuneError as error:
+            messages.error(request, error.message)
+        else:
+            messages.success(request, "Saved.")
+        return redirect("dashboard:settings", tenant=place.tenant.slug)
+    return place.show(
+        request,
+        "settings",
+        section="settings",
+        policies=Policy.objects.annotate(n_versions=Count("versions")).order_by("name"),
+    )
+
+
+def _change(request: HttpRequest, place: Place) -> None:
+    on = request.POST.get("training_enabled") == "on"
+    policy_id = request.POST.get("policy", "")
+    if not policy_id:
+        services.change_tenant(
+            tenant_id=place.tenant.pk,
+            actor=place.actor,
+            name=request.POST.get("name", "").strip()[:120] or None,
+            training_enabled=on,
+        )
+        return
+    try:
+        temperature = float(request.POST.get("temperature", ""))
+        key = uuid.UUID(policy_id)
+    except ValueError as error:
+        raise Http404 from error
+    change_policy(policy_id=key, actor=place.actor, temperature=temperature, training_enabled=on)
+
+
+@require_safe
+@tenant_page(needs=Access.MANAGE)
+def audit(request: HttpRequest, place: Place) -> HttpResponse:
+    """List who did what, newest first."""
+    rows = AuditEntry.objects.filter(tenant_id=place.tenant.pk)
+    return place.show(request, "audit", section="audit", page=listed(request, rows))

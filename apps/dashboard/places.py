@@ -1,0 +1,98 @@
+"""Where in whose tenant a page stands: every page of a tenant has the tenant's slug in its address."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+
+from apps.accounts.models import Membership, Tenant, User
+from apps.accounts.selectors import memberships_of
+from apps.keys.rest import ACCESS
+from kernel.rest.caller import Access
+from kernel.tenancy import tenant_scope
+
+Page = Callable[..., HttpResponseBase]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A signed-in person in one of their tenants."""
+
+    membership: Membership
+    memberships: list[Membership]
+
+    @property
+    def tenant(self) -> Tenant:
+        """The tenant."""
+        return self.membership.tenant
+
+    @property
+    def user(self) -> User:
+        """The person."""
+        return self.membership.user
+
+    @property
+    def access(self) -> Access:
+        """How much they may see and change."""
+        return ACCESS[self.membership.role]
+
+    @property
+    def actor(self) -> str:
+        """How audit rows name them."""
+        return f"user:{self.membership.user_id}"
+
+    @property
+    def talks(self) -> bool:
+        """Whether conversations and keys are theirs to see."""
+        return self.access >= Access.TALK
+
+    @property
+    def manages(self) -> bool:
+        """Whether the tenant is theirs to change."""
+        return self.access >= Access.MANAGE
+
+    @property
+    def owns(self) -> bool:
+        """Whether who belongs to the tenant is theirs to change."""
+        return self.access >= Access.OWN
+
+    def show(self, request: HttpRequest, template: str, **context: Any) -> HttpResponse:
+        """Return a page of the dashboard; `section` in the context marks the place in the navigation."""
+        return render(request, f"dashboard/{template}.html", {"place": self, **context})
+
+
+def place_of(user: User, slug: str) -> Place:
+    """Return the person's place in a tenant; raise Http404 for one that is not theirs."""
+    memberships = memberships_of(user)
+    for membership in memberships:
+        if membership.tenant.slug == slug:
+            membership.user = user
+            return Place(membership, memberships)
+    raise Http404
+
+
+def tenant_page(needs: Access = Access.VIEW) -> Callable[[Page], Page]:
+    """Make `view(request, place, …)` a page of `/t/<tenant>/`: signed in, a member, with enough access, in its scope."""
+
+    def page(view: Page) -> Page:
+        @never_cache
+        @login_required
+        @wraps(view)
+        def shown(request: HttpRequest, tenant: str, **named: Any) -> HttpResponseBase:
+            assert isinstance(request.user, User)  # noqa: S101  # login_required saw to it
+            place = place_of(request.user, tenant)
+            if place.access < needs:
+                raise PermissionDenied
+            with tenant_scope(place.tenant.pk):
+                return view(request, place, **named)
+
+        return shown
+
+    return page

@@ -1,0 +1,131 @@
+"""Sessions: what was said, by which version, what judges made of it, and why it was or was not trained on."""
+
+import uuid
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Prefetch
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from apps.adapters.models import Policy
+from apps.conversations.api import TurnSerializer
+from apps.conversations.models import Feedback, Session, Turn, TurnKind
+from apps.conversations.selectors import with_turn_counts
+from apps.conversations.services.feedback import give_feedback
+from apps.dashboard.lists import chosen_id, chosen_word, listed
+from apps.dashboard.places import Place, tenant_page
+from apps.judging.models import Judgement
+from apps.learning.models import Sample
+from kernel.errors import AttuneError
+from kernel.rest.caller import Access
+
+TURNS_SHOWN = 200
+LONGEST_CORRECTION = 20_000
+
+
+def _readable(place: Place) -> Any:
+    """Return the sessions that a person may read: their own, or everybody's for who manages the tenant."""
+    rows = Session.objects.select_related("user", "policy", "end_user")
+    return rows if place.manages else rows.filter(user_id=place.user.pk)
+
+
+@require_safe
+@tenant_page(needs=Access.TALK)
+def sessions(request: HttpRequest, place: Place) -> HttpResponse:
+    """List sessions, newest first."""
+    policy, kind = chosen_id(request, "policy"), chosen_word(request, "kind", TurnKind.values)
+    person = request.GET.get("person", "").strip()[:200]
+    rows = _readable(place)
+    if policy is not None:
+        rows = rows.filter(policy_id=policy)
+    if kind:
+        rows = rows.filter(kind=kind)
+    if person:
+        rows = rows.filter(end_user__external_id=person)
+    return place.show(
+        request,
+        "sessions",
+        section="sessions",
+        page=listed(request, with_turn_counts(rows)),
+        policies=Policy.objects.order_by("name"),
+        kinds=TurnKind.choices,
+        chosen={"policy": str(policy or ""), "kind": kind, "person": person},
+    )
+
+
+@require_safe
+@tenant_page(needs=Access.TALK)
+def session(request: HttpRequest, place: Place, session_id: uuid.UUID) -> HttpResponse:
+    """Show one session as a line of turns."""
+    found = _readable(place).filter(pk=session_id).first()
+    if found is None:
+        raise Http404
+    turns = list(
+        Turn.objects.filter(session=found)
+        .select_related("version", "sample__run__version")
+        .defer("prompt_ids", "output_ids", "output_logprobs", "template_kwargs")
+        .prefetch_related(
+            Prefetch(
+                "judgements", Judgement.objects.order_by("-created_at").prefetch_related("votes", "hints")
+            ),
+            Prefetch("feedback", Feedback.objects.order_by("-created_at")),
+        )
+        .order_by("created_at", "id")[: TURNS_SHOWN + 1]
+    )
+    return place.show(
+        request,
+        "session",
+        section="sessions",
+        session=found,
+        turns=[_shown(turn) for turn in turns[:TURNS_SHOWN]],
+        more=len(turns) > TURNS_SHOWN,
+    )
+
+
+def _shown(turn: Turn) -> dict[str, Any]:
+    """Return a turn as the page shows it: only what it added to the one before."""
+    sample: Sample | None = getattr(turn, "sample", None)
+    asked = turn.messages
+    if turn.parent_id is not None:
+        replies = [number for number, one in enumerate(asked) if one.get("role") == "assistant"]
+        asked = asked[replies[-1] + 1 :] if replies else asked
+    return {"turn": turn, "asked": asked, "sample": sample}
+
+
+@require_safe
+@tenant_page(needs=Access.TALK)
+def turn_json(request: HttpRequest, place: Place, turn_id: uuid.UUID) -> HttpResponse:
+    """Send a turn, whole, as JSON: the same as `/api/turns/<id>`."""
+    del request
+    rows = Turn.objects.select_related("version")
+    found = (
+        (rows if place.manages else rows.filter(session__user_id=place.user.pk)).filter(pk=turn_id).first()
+    )
+    if found is None:
+        raise Http404
+    return JsonResponse(TurnSerializer(found).data, json_dumps_params={"ensure_ascii": False, "indent": 2})
+
+
+@require_POST
+@tenant_page(needs=Access.TALK)
+def feedback(request: HttpRequest, place: Place, turn_id: uuid.UUID) -> HttpResponse:
+    """Take a thumb or a correction; what came of it shows on the session's page."""
+    turn = Turn.objects.filter(pk=turn_id, session__user_id=place.user.pk).only("session_id").first()
+    if turn is None:
+        raise Http404
+    score = request.POST.get("score", "")
+    try:
+        give_feedback(
+            tenant_id=place.tenant.pk,
+            user_id=place.user.pk,
+            turn_id=turn_id,
+            score=int(score) if score in {"-1", "0", "1"} else None,
+            correction=request.POST.get("correction", "")[:LONGEST_CORRECTION],
+        )
+    except AttuneError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "Noted. It outranks every judge.")
+    return redirect("dashboard:session", tenant=place.tenant.slug, session_id=turn.session_id)

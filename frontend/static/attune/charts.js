@@ -1,0 +1,95 @@
+// Draws a page's charts from the JSON beside them.
+(() => {
+  "use strict";
+
+  const data = JSON.parse(document.getElementById("chart-data")?.textContent ?? "null");
+  if (!data) return;
+  const shown = [];
+
+  function colour(name) {
+    // a colour of the page as the browser computes it: light-dark() means nothing to a canvas
+    const probe = document.createElement("span");
+    probe.style.color = `var(${name})`;
+    document.body.append(probe);
+    const value = getComputedStyle(probe).color;
+    probe.remove();
+    return value;
+  }
+
+  function draw(name, times, lines, options = {}) {
+    const place = document.querySelector(`[data-chart="${name}"]`);
+    if (!place) return;
+    if (!lines.some((line) => line.values.some((value) => value !== null))) {
+      place.textContent = "Nothing was measured.";
+      return;
+    }
+    const axis = {stroke: colour("--soft"), grid: {stroke: colour("--line"), width: 1}, ticks: {show: false}};
+    const plot = new uPlot({
+      width: place.clientWidth,
+      height: 180,
+      legend: {live: true},
+      cursor: {points: {size: 6}},
+      scales: {x: {time: options.time !== false}, y: {range: options.range}},
+      axes: [axis, {...axis, size: 56}],
+      series: [{label: options.time === false ? "version" : "time"}, ...lines.map((line) => ({
+        label: line.label, stroke: colour(line.colour), width: 2, points: {show: times.length < 60, size: 5},
+        spanGaps: true, value: (_, value) => value === null ? "-" : Number(value.toPrecision(4)).toString(),
+      }))],
+      hooks: options.marks ? {draw: [(chart) => marks(chart, options.marks)]} : {},
+    }, [times, ...lines.map((line) => line.values)], place);
+    shown.push([plot, place]);
+  }
+
+  function marks(chart, moves) {
+    const {ctx, bbox} = chart;
+    ctx.save();
+    ctx.strokeStyle = colour("--accent");
+    ctx.fillStyle = colour("--accent");
+    ctx.font = `${11 * devicePixelRatio}px sans-serif`;
+    ctx.setLineDash([4, 4]);
+    for (const move of moves) {
+      const x = Math.round(chart.valToPos(move.t, "x", true));
+      if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      ctx.fillText(`v${move.version}`, x + 3, bbox.top + 12 * devicePixelRatio);
+    }
+    ctx.restore();
+  }
+
+  const pick = (rows, name, scale = 1) =>
+    rows.map((row) => typeof row[name] === "number" ? row[name] * scale : null);
+
+  function all() {
+    for (const [plot] of shown.splice(0)) plot.destroy();
+    if (data.points) {
+      const times = pick(data.points, "t");
+      draw("requests", times, [
+        {label: "requests", colour: "--accent", values: pick(data.points, "requests")},
+        {label: "failed", colour: "--bad", values: pick(data.points, "failed")},
+      ]);
+      draw("first", times, [
+        {label: "median, s", colour: "--accent", values: pick(data.points, "p50", 0.001)},
+        {label: "p95, s", colour: "--wait", values: pick(data.points, "p95", 0.001)},
+      ]);
+      draw("reward", pick(data.rewards, "t"), [
+        {label: "mean reward", colour: "--good", values: pick(data.rewards, "reward")},
+      ], {range: [-1.05, 1.05], marks: data.moves});
+    }
+    if (data.steps) {
+      for (const [name, label] of Object.entries(data.series)) {
+        draw(name, pick(data.steps, "version"), [
+          {label, colour: "--accent", values: pick(data.steps, name)},
+        ], {time: false});
+      }
+    }
+  }
+
+  document.addEventListener("DOMContentLoaded", all);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
+  new ResizeObserver(() => {
+    for (const [plot, place] of shown) plot.setSize({width: place.clientWidth, height: 180});
+  }).observe(document.body);
+})();

@@ -1,0 +1,31 @@
+// What every page of the dashboard does in the browser: times in the reader's zone, copying, the menu on small screens.
+(() => {
+  "use strict";
+
+  const zone = new Intl.DateTimeFormat(undefined, {dateStyle: "medium", timeStyle: "short"});
+
+  function localTimes(root) {
+    for (const time of root.querySelectorAll("time[datetime]")) {
+      const when = new Date(time.dateTime);
+      if (Number.isNaN(when.getTime())) continue;
+      time.title = time.textContent;
+      time.textContent = zone.format(when);
+    }
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    localTimes(document);
+    const menu = document.querySelector(".menu");
+    const narrow = window.matchMedia("(max-width: 60rem)");
+    const fit = () => { if (menu) menu.open = !narrow.matches; };
+    fit();
+    narrow.addEventListener("change", fit);
+  });
+  document.addEventListener("htmx:after:swap", (event) => localTimes(event.target));
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = "Copied";
+  });
+})();

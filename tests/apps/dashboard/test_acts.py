@@ -1,0 +1,140 @@
+"""What people do on the pages, and what follows."""
+
+import re
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import AsyncClient
+
+from apps.accounts.models import Membership, Role, Tenant
+from apps.adapters import store
+from apps.adapters.models import Policy
+from apps.conversations.models import Feedback
+from apps.keys.models import ApiKey
+from apps.keys.services import authenticate
+from apps.learning.models import RunState, TrainingRun
+from kernel.models import AuditEntry
+from kernel.tenancy import system_scope, tenant_scope
+from tests.apps.console.rows import Rows
+from tests.apps.dashboard.conftest import browser, member, text_of
+
+
+def actions(rows: Rows) -> list[str]:
+    with tenant_scope(rows.tenant.pk):
+        return list(AuditEntry.objects.order_by("created_at").values_list("action", flat=True))
+
+
+def test_a_key_is_shown_once_and_works(acme: Rows) -> None:
+    client = browser(acme.user)
+    page = client.post("/t/acme/keys", {"name": "laptop", "scopes": ["chat", "read"], "days": "30"})
+    secret = re.search(r'class="secret">(at-[^<]+)<', page.content.decode())
+    assert secret is not None
+    assert authenticate(f"Bearer {secret[1]}").user_id == acme.user.pk
+    assert secret[1].rpartition("-")[2] not in client.get("/t/acme/keys").content.decode()
+    assert "key.create" in actions(acme)
+
+
+def test_a_key_needs_a_name_and_a_scope(acme: Rows) -> None:
+    page = browser(acme.user).post("/t/acme/keys", {"name": ""}).content.decode()
+    assert page.count("This field is required.") == 2
+    with tenant_scope(acme.tenant.pk):
+        assert ApiKey.objects.count() == 1
+
+
+def test_a_key_is_rotated_and_revoked_by_who_may(acme: Rows) -> None:
+    client, stranger = browser(acme.user), browser(member(acme.tenant, Role.MEMBER))
+    path = f"/t/acme/keys/{acme.key.pk}"
+    assert stranger.post(f"{path}/revoke").status_code == 404
+    assert stranger.post(f"{path}/rotate", {"overlap": "0"}).status_code == 404
+    assert 'class="secret">at-' in client.post(f"{path}/rotate", {"overlap": "3600"}).content.decode()
+    assert client.post(f"{path}/revoke").status_code == 302
+    with tenant_scope(acme.tenant.pk):
+        assert ApiKey.objects.get(pk=acme.key.pk).revoked_at is not None
+        assert ApiKey.objects.count() == 2
+
+
+def test_thumbs_and_a_correction_are_noted(acme: Rows) -> None:
+    client, path = browser(acme.user), f"/t/acme/turns/{acme.turn.pk}/feedback"
+    assert client.post(path, {"score": "1", "correction": "Shorter."}).status_code == 302
+    with tenant_scope(acme.tenant.pk):
+        last = Feedback.objects.order_by("-created_at")[0]
+        assert (last.score, last.correction) == (1, "Shorter.")
+    assert browser(member(acme.tenant, Role.ADMIN)).post(path, {"score": "1"}).status_code == 404
+
+
+def test_the_last_owner_stays_on_the_page_too(acme: Rows) -> None:
+    client = browser(acme.user)
+    admin = member(acme.tenant, Role.ADMIN)
+    with tenant_scope(acme.tenant.pk):
+        mine, theirs = Membership.objects.get(user=acme.user), Membership.objects.get(user=admin)
+    client.post(f"/t/acme/members/{mine.pk}", {"wish": "remove"})
+    assert "a tenant keeps at least one owner" in text_of(client, "/t/acme/members")
+    assert browser(admin).post(f"/t/acme/members/{mine.pk}", {"role": "viewer"}).status_code == 403
+    client.post(f"/t/acme/members/{theirs.pk}", {"wish": "role", "role": "viewer"})
+    with tenant_scope(acme.tenant.pk):
+        assert Membership.objects.get(pk=theirs.pk).role == Role.VIEWER
+
+
+def test_settings_switch_learning_off(acme: Rows) -> None:
+    client = browser(acme.user)
+    client.post("/t/acme/settings", {"name": "Acme & Sons"})
+    client.post("/t/acme/settings", {"policy": str(acme.policy.pk), "temperature": "1.2"})
+    client.post("/t/acme/settings", {"policy": str(acme.policy.pk), "temperature": "9"})
+    assert "temperature" in text_of(client, "/t/acme/settings")
+    with system_scope("look"):
+        tenant, policy = Tenant.objects.get(pk=acme.tenant.pk), Policy.objects.get(pk=acme.policy.pk)
+    assert (tenant.name, tenant.training_enabled) == ("Acme & Sons", False)
+    assert (policy.temperature, policy.training_enabled) == (1.2, False)
+
+
+def test_a_run_is_cancelled_once(acme: Rows) -> None:
+    with tenant_scope(acme.tenant.pk):
+        run = TrainingRun.objects.create(policy=acme.policy, trigger="threshold")
+    client = browser(acme.user)
+    path = f"/t/acme/runs/{run.pk}"
+    assert 'hx-sse:connect="' in client.get(path).content.decode()
+    client.post(f"{path}/cancel")
+    client.post(f"{path}/cancel")
+    assert "the run is cancelled" in text_of(client, path)
+    with tenant_scope(acme.tenant.pk):
+        assert TrainingRun.objects.get(pk=run.pk).state == RunState.CANCELLED
+    assert actions(acme).count("run.cancel") == 1
+
+
+def test_a_version_is_downloaded_as_a_peft_directory(acme: Rows, tmp_path: Path, settings: Any) -> None:
+    settings.ADAPTER_STORE = tmp_path
+    client, path = browser(acme.user), f"/t/acme/adapters/{acme.version.pk}"
+    assert client.get(f"{path}/download").status_code == 404
+    folder = store.absolute(acme.version.path)
+    folder.mkdir(parents=True)
+    weights = bytes(range(256)) * 20_000
+    (folder / "adapter_config.json").write_text("{}")
+    (folder / "adapter_model.safetensors").write_bytes(weights)
+    answer = client.get(f"{path}/download")
+    archive = zipfile.ZipFile(BytesIO(b"".join(answer.streaming_content)))  # type: ignore[attr-defined]
+    assert archive.testzip() is None
+    assert archive.namelist() == ["adapter_config.json", "adapter_model.safetensors"]
+    assert archive.read("adapter_model.safetensors") == weights
+    assert browser(member(acme.tenant, Role.MEMBER)).get(f"{path}/download").status_code == 403
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_runs_events_resume_where_they_were(acme: Rows) -> None:
+    client = AsyncClient()
+    await client.aforce_login(acme.user)
+    path = f"/t/acme/runs/{acme.run.pk}/events"
+
+    async def body(**headers: str) -> str:
+        answer = await client.get(path, headers=headers)
+        assert answer["Content-Type"] == "text/event-stream"
+        return "".join([piece.decode() async for piece in answer.streaming_content])  # type: ignore[attr-defined]
+
+    first = await body()
+    mark = re.match(r"id: (\w+)\ndata: ", first)
+    assert mark is not None
+    assert "succeeded" in first
+    assert first.endswith("event: over\ndata: .\n\n")
+    assert await body(**{"Last-Event-ID": mark[1]}) == "event: over\ndata: .\n\n"
