@@ -125,7 +125,7 @@ def start(request: HttpRequest, place: Place, policy_id: uuid.UUID) -> HttpRespo
     if policy is None:
         raise Http404
     try:
-        asked = services.request_run(policy=policy, trigger=place.actor, actor=place.actor)
+        asked = services.request_run(policy=policy, actor=place.actor)
     except AttuneError as error:
         messages.error(request, error.message)
         return redirect("dashboard:runs", tenant=place.tenant.slug)
