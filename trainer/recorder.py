@@ -37,6 +37,8 @@ class Recorder:
     metrics: Metrics = field(default_factory=dict)
     seen: dict[int, SampleTokens] = field(default_factory=dict)
     signals: list[Signal] = field(default_factory=list)
+    alone: bool = True
+    """False where others were served in between: then only the phases count, not the clock."""
 
     @contextmanager
     def phase(self, name: Phase, total: int) -> Iterator[Tick]:
@@ -64,6 +66,7 @@ class Recorder:
         baseline: BaselineState,
         artefact: Artefact | None = None,
     ) -> StepReport:
+        total = time.perf_counter() - self.started if self.alone else sum(self.seconds.values())
         return StepReport(
             run_id=self.request.run_id,
             outcome=outcome,
@@ -73,6 +76,6 @@ class Recorder:
             samples=outcomes(self.signals, self.seen),
             baseline=baseline,
             staleness=staleness(self.signals),
-            seconds={**self.seconds, "total": time.perf_counter() - self.started},
+            seconds={**self.seconds, "total": total},
             artefact=artefact,
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 
 from trainer.batching import MicroBatch
-from trainer.contracts import StepReport, StepRequest
+from trainer.contracts import TOGETHER_AT_MOST, StepReport, StepRequest, shares_a_pass
 from trainer.learn import Lot, Tally, token_batch
 from trainer.lora.state import Values
 from trainer.losses.combined import combined_loss
@@ -25,11 +25,6 @@ from trainer.scoring import Tick
 from trainer.signals import shares
 from trainer.step import close_step, guarded, load_adapter, open_step, run_step
 from trainer.update import Opened
-
-TOGETHER_BELOW = 128
-"""Tokens of one policy's batch from which it goes alone: measured, see docs/decisions/many-tenants.md."""
-TOGETHER_AT_MOST = 4
-"""Policies in one pass: each costs its activations, values and gradients until its optimiser has stepped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +60,7 @@ def grouped(requests: Sequence[StepRequest]) -> list[list[int]]:
         size = sum(len(sample.prompt_ids) + len(sample.output_ids) for sample in request.samples)
         lora = request.config.lora
         mine = open_groups.get(lora)
-        if size > TOGETHER_BELOW or request.config.updates > 1:
+        if not shares_a_pass(tokens=size, updates=request.config.updates):
             groups.append([index])
         elif mine is not None and len(mine) < TOGETHER_AT_MOST:
             mine.append(index)
@@ -153,6 +148,7 @@ def _together(model: PolicyModel, requests: Sequence[StepRequest], notify: Notif
         part = runs[0].seconds["learn"] / len(runs)
         for run in runs:
             run.seconds["learn"] = part
+            run.alone = False
         for (index, (opened, member)), tally in zip(waiting.items(), tallies, strict=True):
             reports[index] = _close(model, opened, member, tally)
     return [reports[index] for index in range(len(requests))]

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.adapters.models import AdapterVersion
 from apps.engines.chat import chat_format
 from apps.learning.commits import Files, StepResult
 from apps.learning.config import TrainingConfig
@@ -42,11 +43,7 @@ def step_request(claim: Claim, samples: Sequence[SampleInput], *, out_dir: Path)
         run_id=str(claim.run.id),
         out_dir=str(out_dir),
         samples=tuple(samples),
-        config=step_config(
-            claim.config,
-            rank=parent.rank if parent else settings.LORA_RANK,
-            alpha=parent.alpha if parent else settings.LORA_ALPHA,
-        ),
+        config=step_config(claim.config, lora=lora_spec(parent)),
         parent_dir=str(Path(settings.ADAPTER_STORE) / parent.path) if parent else None,
         parent_hash=parent.sha256 if parent else None,
         baseline=BaselineState.from_json(claim.baseline) if claim.baseline else BaselineState(),
@@ -77,7 +74,14 @@ def sample_input(sample: Sample, *, default_temperature: float) -> SampleInput:
     )
 
 
-def step_config(config: TrainingConfig, *, rank: int, alpha: int) -> StepConfig:
+def lora_spec(parent: AdapterVersion | None) -> LoraSpec:
+    """Return the shape of the adapter that is made from `parent`."""
+    if parent is None:
+        return LoraSpec(rank=settings.LORA_RANK, alpha=float(settings.LORA_ALPHA))
+    return LoraSpec(rank=parent.rank, alpha=float(parent.alpha))
+
+
+def step_config(config: TrainingConfig, *, lora: LoraSpec) -> StepConfig:
     """Return a policy's training configuration in the trainer's words."""
     chosen = dataclasses.asdict(config)
     loss = _named(LossConfig, chosen) | {
@@ -87,7 +91,7 @@ def step_config(config: TrainingConfig, *, rank: int, alpha: int) -> StepConfig:
     return StepConfig(
         **_named(StepConfig, chosen),
         loss=LossConfig(**loss),
-        lora=LoraSpec(rank=rank, alpha=float(alpha)),
+        lora=lora,
         token_budget=settings.TRAINER_TOKEN_BUDGET,
     )
 

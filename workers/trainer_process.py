@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from typing import IO, Any, TypeVar
@@ -22,7 +22,7 @@ from typing import IO, Any, TypeVar
 from django.conf import settings
 
 from trainer.codec import Contract, ContractError
-from trainer.contracts import ErrorLine, ProgressEvent, Ready, StepReport, StepRequest
+from trainer.contracts import ErrorLine, ProgressEvent, Ready, StepReport, StepRequest, StepsRequest
 
 logger = logging.getLogger("trainer")
 
@@ -83,7 +83,18 @@ class TrainerProcess:
         the child is ended and StepStopped raised. Raises TrainerDied, RequestRefused.
         """
         with self._step:
-            return self._run(request, deadline_s, keep_going)
+            return self._run(request, [request.run_id], deadline_s, keep_going)[request.run_id]
+
+    def steps(
+        self,
+        request: StepsRequest,
+        *,
+        deadline_s: float,
+        keep_going: Callable[[ProgressEvent | None], str],
+    ) -> dict[str, StepReport]:
+        """Run several policies' steps in the child and return each one's report by its run id; otherwise as `step`."""
+        with self._step:
+            return self._run(request, [step.run_id for step in request.steps], deadline_s, keep_going)
 
     def end(self) -> None:
         """End the child, and any step under way, for good."""
@@ -100,15 +111,21 @@ class TrainerProcess:
         return self._child.pid if self._child is not None and self._child.poll() is None else None
 
     def _run(
-        self, request: StepRequest, deadline_s: float, keep_going: Callable[[ProgressEvent | None], str]
-    ) -> StepReport:
+        self,
+        request: StepRequest | StepsRequest,
+        run_ids: Sequence[str],
+        deadline_s: float,
+        keep_going: Callable[[ProgressEvent | None], str],
+    ) -> dict[str, StepReport]:
         try:
             if self.pid is None:
                 self._start()
             if self.ready is None:
                 self._await_ready(keep_going)
             self._write(json.dumps(request.to_json()))
-            return self._await_report(request.run_id, time.monotonic() + deadline_s, keep_going)
+            return self._await_reports(
+                {request.run_id, *run_ids}, len(run_ids), time.monotonic() + deadline_s, keep_going
+            )
         except (TrainerDied, StepStopped):
             self._kill()
             raise
@@ -147,24 +164,31 @@ class TrainerProcess:
             raise TrainerDied(f"the trainer began with {message.get('kind')!r} instead of ready")
         self.ready = _read(Ready, message)
 
-    def _await_report(
-        self, run_id: str, until: float, keep_going: Callable[[ProgressEvent | None], str]
-    ) -> StepReport:
+    def _await_reports(
+        self,
+        run_ids: Set[str],
+        count: int,
+        until: float,
+        keep_going: Callable[[ProgressEvent | None], str],
+    ) -> dict[str, StepReport]:
+        reports: dict[str, StepReport] = {}
         progress: ProgressEvent | None = None
-        while True:
+        while len(reports) < count:
             message = self._next(until, keep_going, progress)
-            if message.get("run_id") != run_id:
+            if message.get("run_id") not in run_ids:
                 continue  # an answer to a step that this parent no longer waits for
             kind = message.get("kind")
             if kind == "progress":
                 progress = _read(ProgressEvent, message)
             elif kind == "report":
-                return _read(StepReport, message)
+                report = _read(StepReport, message)
+                reports[report.run_id] = report
             elif kind == "error":
                 error = _read(ErrorLine, message)
                 if error.code == "bad_request":
                     raise RequestRefused(error.message)
                 raise TrainerDied(error.message)
+        return reports
 
     def _next(
         self,

@@ -1,9 +1,10 @@
-"""Make the step of one training run: claim, teach in the child, commit."""
+"""Make the steps of training runs: claim, teach in the child, commit."""
 
 import logging
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,16 @@ from apps.learning.commits import StepResult
 from apps.learning.runs import Claim, LeaseLost
 from kernel.tenancy import tenant_scope
 from trainer.codec import ContractError
-from trainer.contracts import ProgressEvent, SampleInput
-from workers.step_request import sample_input, step_request, step_result
+from trainer.contracts import (
+    TOGETHER_AT_MOST,
+    SampleInput,
+    StepReport,
+    StepRequest,
+    StepsRequest,
+    shares_a_pass,
+)
+from workers.leases import LeaseKeeper
+from workers.step_request import lora_spec, sample_input, step_request, step_result
 from workers.tasks import task
 from workers.trainer_process import RequestRefused, StepStopped, TrainerDied, TrainerProcess, trainer_process
 
@@ -26,8 +35,6 @@ logger = logging.getLogger(__name__)
 
 COMMIT_WAIT_S = 120.0  # how long a finished step waits for a database that is away
 LOOK_AHEAD = 16  # runs that are tried in their turn before a message is taken to have come for nothing
-PROGRESS_S = 1.0  # between two writes of progress
-_LEASE_LOST = "the lease is lost"
 
 
 @task("workers.training.train")
@@ -38,12 +45,11 @@ def train(*, tenant_id: str, run_id: str) -> None:
 
 
 def train_next(*, trainer: TrainerProcess) -> bool:
-    """Work on the first run in the tenants' turns that is to be had; False where none is."""
-    for waiting in fairness.next_runs(limit=LOOK_AHEAD):
-        with tenant_scope(waiting.tenant_id):
-            if train_run(run_id=waiting.run_id, trainer=trainer):
-                return True
-    return False
+    """Work on the first run in the tenants' turns that is to be had, and with it on small ones; False where none is."""
+    claims = _claim_next()
+    if claims:
+        work_on(claims, trainer)
+    return bool(claims)
 
 
 def train_run(*, run_id: uuid.UUID, trainer: TrainerProcess) -> bool:
@@ -54,47 +60,146 @@ def train_run(*, run_id: uuid.UUID, trainer: TrainerProcess) -> bool:
     claim = runs.claim_run(run_id=run_id)
     if claim is None:
         return False
-    _work(claim, trainer)
+    work_on([claim], trainer)
     return True
 
 
-def _work(claim: Claim, trainer: TrainerProcess) -> None:
+def work_on(claims: Sequence[Claim], trainer: TrainerProcess) -> None:
+    """Make the steps of claimed runs, several in one pass of the base, and commit each by itself.
+
+    Each has its own lease and fence, and ends as it would alone: one's refusal, lost lease or commit that fails is no
+    other's. Where the child dies all go back to the queue, and none of them is in company a second time.
+    """
+    members = []
+    for claim in claims:
+        try:
+            member = _prepared(claim)
+        except (
+            Exception
+        ) as error:  # a fault in one's rows must not leave the others waiting for their leases' end
+            logger.exception("run %s cannot be asked for", claim.run.id)
+            _hand_back(claim, f"{type(error).__name__}: {error}")
+        else:
+            members += [member] if member is not None else []
+    if members:
+        _teach(members, trainer)
+
+
+def _claim_next() -> list[Claim]:
+    """Claim the first run in turn that is to be had; where it is small, others behind it that may share its pass."""
+    held: list[Claim] = []
+    for waiting in fairness.next_runs(limit=LOOK_AHEAD):
+        try:
+            with tenant_scope(waiting.tenant_id):
+                claim = runs.claim_run(run_id=waiting.run_id, wanted=_likes(held[0]) if held else None)
+        except (OperationalError, InterfaceError) as error:
+            if not held:
+                raise
+            logger.warning("no more runs are taken along: %s", error)
+            connection.close()
+            break
+        if claim is not None:
+            held.append(claim)
+        if held and (len(held) >= _most() or not _sociable(held[0])):
+            break
+    return held
+
+
+def _most() -> int:
+    """How many runs may share a pass: replicas divide a policy's own sequences, so there each goes alone."""
+    shared_by = settings.TRAINER_TENSOR_PARALLEL or settings.TRAINER_RANKS
+    return TOGETHER_AT_MOST if shared_by == settings.TRAINER_RANKS else 1
+
+
+def _sociable(claim: Claim) -> bool:
+    """Whether a claimed run may share a pass: small, and tried for the first time, so that a step that kills the
+    child does so to others once."""
+    return claim.run.attempts == 1 and _small(claim)
+
+
+def _small(claim: Claim) -> bool:
+    tokens = sum(len(sample.turn.prompt_ids) + len(sample.turn.output_ids) for sample in claim.samples)
+    return shares_a_pass(tokens=tokens, updates=claim.config.updates)
+
+
+def _likes(first: Claim) -> Callable[[Claim], bool]:
+    """Say of a claim whether it may share the pass of `first`: it is small, and its adapter has the same shape."""
+
+    def wanted(claim: Claim) -> bool:
+        return _small(claim) and lora_spec(claim.parent) == lora_spec(first.parent)
+
+    return wanted
+
+
+def _prepared(claim: Claim) -> tuple[Claim, StepRequest] | None:
+    """Return what the child is asked for a claim; None where it has ended already."""
+    with tenant_scope(claim.policy.tenant_id):
+        samples = _inputs(claim)
+        if samples:
+            return claim, step_request(claim, samples, out_dir=_out_dir(claim))
+        reason = "no sample fits the trainer's contract"
+        _commit(claim, StepResult(outcome="no_op", code="no_samples", reason=reason))
+        return None
+
+
+def _teach(members: Sequence[tuple[Claim, StepRequest]], trainer: TrainerProcess) -> None:
+    """Run the steps in the child, keeping the leases meanwhile, and end each run as its report says."""
+    claims = [claim for claim, _ in members]
+    deadline_s = max(claim.config.deadline_s for claim in claims)
+    try:
+        if len(members) == 1:
+            request = members[0][1]
+            keeper = LeaseKeeper(claims)
+            reports = {request.run_id: trainer.step(request, deadline_s=deadline_s, keep_going=keeper)}
+        else:
+            together = StepsRequest(
+                run_id=f"{claims[0].run.id} and company", steps=tuple(request for _, request in members)
+            )
+            reports = trainer.steps(together, deadline_s=deadline_s, keep_going=LeaseKeeper(claims))
+    except StepStopped as stopped:
+        for claim in claims:
+            logger.info("run %s was put down: %s", claim.run.id, stopped.reason)
+            _persist(claim, partial(runs.put_down, run_id=claim.run.id, fence=claim.fence))
+    except TrainerDied as error:
+        for claim in claims:
+            _hand_back(claim, str(error))
+    except RequestRefused as error:
+        if len(members) == 1:
+            refused = StepResult(outcome="refused", code="bad_request", reason=str(error))
+            _commit(claims[0], refused)
+            return
+        for member in members:
+            _teach([member], trainer)
+    else:
+        _commit_each([(claim, request, reports[request.run_id]) for claim, request in members])
+
+
+def _commit_each(ended: Sequence[tuple[Claim, StepRequest, StepReport]]) -> None:
+    failures: list[Exception] = []
+    for claim, request, report in ended:
+        lora = request.config.lora
+        try:
+            _commit(claim, step_result(report, rank=lora.rank, alpha=int(lora.alpha)))
+        except Exception as error:  # raised below: the other runs are committed first
+            logger.exception("run %s could not be committed", claim.run.id)
+            failures.append(error)
+    if failures:
+        raise failures[0]
+
+
+def _commit(claim: Claim, result: StepResult) -> None:
     run_id = claim.run.id
     try:
-        result = _step(claim, trainer)
-    except StepStopped as stopped:
-        if stopped.reason != _LEASE_LOST:
-            _persist(lambda: runs.put_down(run_id=run_id, fence=claim.fence))
-        logger.info("run %s was put down: %s", run_id, stopped.reason)
-        return
-    except TrainerDied as error:
-        reason = str(error)
-        logger.warning("run %s goes back to the queue: %s", run_id, reason)
-        _persist(lambda: runs.hand_back(run_id=run_id, fence=claim.fence, reason=reason))
-        return
-    try:
-        _persist(lambda: commits.commit_run(run_id=run_id, fence=claim.fence, result=result))
+        _persist(claim, partial(commits.commit_run, run_id=run_id, fence=claim.fence, result=result))
     except LeaseLost as error:
         logger.warning("run %s: the step counts for nothing: %s", run_id, error.message)
     except StoreError as error:
-        reason = error.message
-        logger.warning("run %s goes back to the queue: %s", run_id, reason)
-        _persist(lambda: runs.hand_back(run_id=run_id, fence=claim.fence, reason=reason))
+        _hand_back(claim, error.message)
 
 
-def _step(claim: Claim, trainer: TrainerProcess) -> StepResult:
-    """Run the step in the child, keeping the lease meanwhile."""
-    samples = _inputs(claim)
-    if not samples:
-        return StepResult(outcome="no_op", code="no_samples", reason="no sample fits the trainer's contract")
-    request = step_request(claim, samples, out_dir=_out_dir(claim))
-    keeper = _LeaseKeeper(claim)
-    try:
-        report = trainer.step(request, deadline_s=claim.config.deadline_s, keep_going=keeper)
-    except RequestRefused as error:
-        return StepResult(outcome="refused", code="bad_request", reason=str(error))
-    lora = request.config.lora
-    return step_result(report, rank=lora.rank, alpha=int(lora.alpha))
+def _hand_back(claim: Claim, reason: str) -> None:
+    logger.warning("run %s goes back to the queue: %s", claim.run.id, reason)
+    _persist(claim, partial(runs.hand_back, run_id=claim.run.id, fence=claim.fence, reason=reason))
 
 
 def _inputs(claim: Claim) -> list[SampleInput]:
@@ -105,7 +210,8 @@ def _inputs(claim: Claim) -> list[SampleInput]:
             inputs.append(sample_input(sample, default_temperature=claim.policy.temperature))
         except ContractError as error:
             reason = f"not trainable: {error}"
-            runs.set_aside(run_id=claim.run.id, fence=claim.fence, sample_id=sample.id, reason=reason)
+            aside = partial(runs.set_aside, run_id=claim.run.id, fence=claim.fence)
+            _persist(claim, partial(aside, sample_id=sample.id, reason=reason))
     return inputs
 
 
@@ -115,50 +221,14 @@ def _out_dir(claim: Claim) -> Path:
     return Path(settings.ADAPTER_STORE) / str(claim.policy.tenant_id) / str(claim.policy.id) / name
 
 
-class _LeaseKeeper:
-    """Called while the child works: extends the lease, notes the progress, says when the step is for nothing."""
-
-    def __init__(self, claim: Claim) -> None:
-        self._claim = claim
-        self._due = 0.0
-        self._written: ProgressEvent | None = None
-
-    def __call__(self, progress: ProgressEvent | None) -> str:
-        """Return why to stop, or ""."""
-        now = time.monotonic()
-        if now < self._due:
-            return ""
-        fresh = progress if progress is not self._written else None
-        self._due = now + min(PROGRESS_S, settings.LEASE_S / 4)
-        try:
-            held = runs.heartbeat(
-                run_id=self._claim.run.id, fence=self._claim.fence, progress=_shown(fresh) if fresh else None
-            )
-        except (OperationalError, InterfaceError) as error:
-            # the commit asks again whether the lease still counts
-            logger.warning("no heartbeat: %s", error)
-            connection.close()
-            return ""
-        self._written = progress
-        return "" if held else _LEASE_LOST
-
-
-def _shown(progress: ProgressEvent) -> dict[str, Any]:
-    return {
-        "phase": progress.phase,
-        "done": progress.done,
-        "total": progress.total,
-        "seconds": progress.seconds,
-    }
-
-
-def _persist(write: Callable[[], object]) -> None:
+def _persist(claim: Claim, write: Callable[[], object]) -> None:
     """Write to a database that may be away for a while; what cannot be written in time, the lease's end undoes."""
     until = time.monotonic() + COMMIT_WAIT_S
     pause = 0.5
     while True:
         try:
-            write()
+            with tenant_scope(claim.policy.tenant_id):
+                write()
         except (OperationalError, InterfaceError) as error:
             if time.monotonic() + pause > until:
                 raise

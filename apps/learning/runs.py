@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,8 +123,10 @@ def cancel_run(*, run_id: uuid.UUID, actor: str) -> TrainingRun:
     return run
 
 
-def claim_run(*, run_id: uuid.UUID) -> Claim | None:
+def claim_run(*, run_id: uuid.UUID, wanted: Callable[["Claim"], bool] | None = None) -> Claim | None:
     """Take a queued run (or one whose holder's lease ran out) under a new fence; None where it is not to be had.
+
+    With `wanted`, only a run that nobody has tried yet and of whose claim it says yes; another stays in the queue.
 
     The samples are chosen and claimed here, the oldest first; those that are stale or on another branch
     are set aside. A run for which too little is left ends at once, and says so.
@@ -132,6 +135,8 @@ def claim_run(*, run_id: uuid.UUID) -> Claim | None:
         run = TrainingRun.objects.select_for_update(skip_locked=True).filter(id=run_id).first()
         now = timezone.now()
         if run is None or not _claimable(run, now):
+            return None
+        if wanted is not None and run.attempts:
             return None
         if run.state == RunState.RUNNING:
             fairness.charge(run)  # the holder that went silent
@@ -144,8 +149,22 @@ def claim_run(*, run_id: uuid.UUID) -> Claim | None:
         if batch is None:
             return None
         config, samples = batch
+        baseline = RewardBaseline.objects.filter(policy=policy).first()
+        newest = AdapterVersion.objects.filter(policy=policy).order_by("-number").first()
+        claim = Claim(
+            run=run,
+            policy=policy,
+            fence=run.fence + 1,
+            config=config,
+            parent=policy.live,
+            number=newest.number + 1 if newest else 1,
+            samples=tuple(samples),
+            baseline=baseline.state if baseline else {},
+        )
+        if wanted is not None and not wanted(claim):
+            return None
         run.state = RunState.RUNNING
-        run.fence += 1
+        run.fence = claim.fence
         run.attempts += 1
         run.config = config.to_json()
         run.parent = policy.live
@@ -158,18 +177,7 @@ def claim_run(*, run_id: uuid.UUID) -> Claim | None:
             sample.state = SampleState.CLAIMED
             sample.run = run
         Sample.objects.bulk_update(samples, ["state", "run", "staleness", "weight"])
-        baseline = RewardBaseline.objects.filter(policy=policy).first()
-        newest = AdapterVersion.objects.filter(policy=policy).order_by("-number").first()
-        return Claim(
-            run=run,
-            policy=policy,
-            fence=run.fence,
-            config=config,
-            parent=policy.live,
-            number=newest.number + 1 if newest else 1,
-            samples=tuple(samples),
-            baseline=baseline.state if baseline else {},
-        )
+        return claim
 
 
 def heartbeat(*, run_id: uuid.UUID, fence: int, progress: dict[str, Any] | None = None) -> bool:

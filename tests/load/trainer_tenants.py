@@ -18,14 +18,22 @@ from typing import Any
 import torch
 
 from tests.load._measure import publish, random_model, side_by_side
-from trainer.contracts import BaselineState, LoraSpec, LossConfig, SampleInput, StepConfig, StepRequest
+from trainer.contracts import (
+    TOGETHER_AT_MOST,
+    BaselineState,
+    LoraSpec,
+    LossConfig,
+    SampleInput,
+    StepConfig,
+    StepRequest,
+)
 from trainer.learn import Lot, Material, accumulate
 from trainer.lora.state import Adapter
 from trainer.model.parallel import choose_device, join
 from trainer.model.policy import PolicyModel
 from trainer.optim import clip_gradient
 from trainer.signals import read_signals, shares
-from trainer.tenants import TOGETHER_AT_MOST, Member, accumulate_together, run_steps
+from trainer.tenants import Member, accumulate_together, run_steps
 
 SPEC = LoraSpec()
 BASELINE = BaselineState(mean=0.0, count=1.0)

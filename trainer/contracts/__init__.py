@@ -19,6 +19,8 @@ from trainer.contracts.reports import (
     StepReport,
 )
 from trainer.contracts.requests import (
+    TOGETHER_AT_MOST,
+    TOGETHER_BELOW,
     BaselineState,
     InitRequest,
     Ping,
@@ -26,11 +28,14 @@ from trainer.contracts.requests import (
     ScoreRequest,
     StepRequest,
     StepsRequest,
+    shares_a_pass,
 )
 from trainer.contracts.types import Outcome, Part
 
 __all__ = [
     "TARGET_MODULES",
+    "TOGETHER_AT_MOST",
+    "TOGETHER_BELOW",
     "Artefact",
     "BaselineState",
     "ContractError",
@@ -53,4 +58,5 @@ __all__ = [
     "StepReport",
     "StepRequest",
     "StepsRequest",
+    "shares_a_pass",
 ]

@@ -101,6 +101,17 @@ class StepRequest(Contract):
     """Says what the line is."""
 
 
+TOGETHER_BELOW = 128
+"""Tokens of one policy's batch from which it goes alone: measured, see docs/decisions/many-tenants.md."""
+TOGETHER_AT_MOST = 4
+"""Policies in one pass: each costs its activations, values and gradients until its optimiser has stepped."""
+
+
+def shares_a_pass(*, tokens: int, updates: int) -> bool:
+    """Whether a batch of so many tokens, prompts and replies, is faster together with others than alone."""
+    return tokens <= TOGETHER_BELOW and updates == 1
+
+
 @dataclass(frozen=True, slots=True)
 class StepsRequest(Contract):
     """Make one step of each of several policies; small ones share a pass. Answered by one report for each, in order,

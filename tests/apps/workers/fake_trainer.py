@@ -1,7 +1,8 @@
 """A trainer's child that behaves as its control file says: `python fake_trainer.py CONTROL`.
 
 Speaks the real contract (`trainer/contracts.py`) and writes real files; only the weights are made up. The
-control file is read anew for each step: {"mode": …, "seconds": …}. Modes: made, no_op, refused, failed, die (before
+control file is read anew for each line: {"mode": …, "seconds": …, "modes": {run id: mode}}; of a line with several steps,
+"company" says how it goes as a whole where there is such an order. Modes: made, no_op, refused, failed, die (before
 writing), die_after_write, hang, junk, bad_request, internal.
 """
 
@@ -22,6 +23,7 @@ from trainer.contracts import (
     SampleOutcome,
     StepReport,
     StepRequest,
+    StepsRequest,
 )
 
 
@@ -29,10 +31,20 @@ def main(control: Path) -> None:
     say(Ready("fake", "cpu", "float32", 1, 49152, 8192, 1).to_json())
     for line in sys.stdin:
         orders = json.loads(control.read_text(encoding="utf-8"))
-        request = StepRequest.from_json(json.loads(line))
+        asked = json.loads(line)
+        several = StepsRequest.from_json(asked) if asked["kind"] == "steps" else None
+        requests = several.steps if several else (StepRequest.from_json(asked),)
         with control.with_suffix(".seen").open("a", encoding="utf-8") as seen:
-            seen.write(json.dumps([sample.sample_id for sample in request.samples]) + "\n")
-        step(request, orders["mode"], orders.get("seconds", 0.0))
+            for request in requests:
+                seen.write(json.dumps([sample.sample_id for sample in request.samples]) + "\n")
+        with control.with_suffix(".lines").open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps([request.run_id for request in requests]) + "\n")
+        if several and "company" in orders:
+            say(ErrorLine(orders["company"], "said so", several.run_id).to_json())
+            continue
+        for request in requests:
+            mode = orders.get("modes", {}).get(request.run_id, orders["mode"])
+            step(request, mode, orders.get("seconds", 0.0))
 
 
 def step(request: StepRequest, mode: str, seconds: float) -> None:

@@ -1,8 +1,10 @@
 """The real child on a tiny model: what is mapped to the trainer and back is what each side means."""
 
+import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_django import Settings
@@ -14,10 +16,11 @@ from apps.engines.chat import chat_format
 from apps.learning.models import Sample
 from kernel.tenancy import tenant_scope
 from tests.apps.learning.ledger import HINT, add_turn, queue_run, states_of
-from tests.tenants import Somebody
+from tests.tenants import Somebody, add_somebody
 from tests.tiny_model import build_tiny_model
+from trainer.contracts import StepReport, StepsRequest
 from workers.trainer_process import TrainerProcess, trainer_command, trainer_environment
-from workers.training import train_run
+from workers.training import train_next, train_run
 
 
 @pytest.fixture(scope="session")
@@ -116,3 +119,37 @@ def test_a_step_over_two_ranks(
         assert (run.state, run.version is not None) == ("succeeded", True), run.reason
     assert ready is not None
     assert ready.ranks == 2
+
+
+def test_runs_in_company_write_the_bytes_of_runs_alone(
+    somebody: Somebody, trainer: TrainerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = [somebody, add_somebody("second"), add_somebody("third")]
+    for number, one in enumerate(people):
+        one.policy.config = {"batch_size": 1, "opd_kind": ("full_kl", "sampled", "full_kl")[number]}
+        with tenant_scope(one.tenant.id):
+            one.policy.save()
+        add_hinted_samples(one, 1)
+        queue_run(one)
+    asked: list[StepsRequest] = []
+    steps = TrainerProcess.steps
+
+    def noted(process: TrainerProcess, request: StepsRequest, **others: Any) -> dict[str, StepReport]:
+        asked.append(request)
+        return steps(process, request, **others)
+
+    monkeypatch.setattr(TrainerProcess, "steps", noted)
+    assert train_next(trainer=trainer)
+    assert [len(request.steps) for request in asked] == [3]
+    for one, request in zip(people, asked[0].steps, strict=True):
+        with tenant_scope(one.tenant.id):
+            together = AdapterVersion.objects.get()
+        alone = trainer.step(
+            dataclasses.replace(request, out_dir=str(tmp_path / request.run_id)),
+            deadline_s=60.0,
+            keep_going=lambda _: "",
+        )
+        assert alone.artefact is not None
+        assert alone.artefact.hash == together.sha256
+        state = store.absolute(together.path) / "optimizer.state"
+        assert state.read_bytes() == (tmp_path / request.run_id / "optimizer.state").read_bytes()

@@ -111,7 +111,7 @@ def test_a_cancelled_run_ends_the_step(somebody: Somebody, fake: Fake, settings:
         return "" if runs.heartbeat(run_id=run.id, fence=1) else "the lease is lost"
 
     with tenant_scope(somebody.tenant.id), pytest.MonkeyPatch.context() as patched:
-        patched.setattr("workers.training._LeaseKeeper", lambda _claim: cancel_at_the_first_progress)
+        patched.setattr("workers.training.LeaseKeeper", lambda _claims: cancel_at_the_first_progress)
         train_run(run_id=run.id, trainer=fake.process)
     assert [(row.state, row.reason) for row in runs_of(somebody)] == [("cancelled", "cancelled by user:1")]
     assert states_of(somebody) == {"ready": 8}

@@ -29,3 +29,8 @@ class Fake:
         """Return the sample ids of every step it was asked for."""
         seen = self.control.with_suffix(".seen")
         return [json.loads(line) for line in seen.read_text().splitlines()] if seen.exists() else []
+
+    def lines(self) -> list[list[str]]:
+        """Return the run ids of every line it was asked: one, or those that share a pass."""
+        lines = self.control.with_suffix(".lines")
+        return [json.loads(line) for line in lines.read_text().splitlines()] if lines.exists() else []

@@ -10,13 +10,22 @@ import pytest
 import torch
 
 from trainer.artefact import MANIFEST, OPTIMIZER, WEIGHTS
-from trainer.contracts import BaselineState, LoraSpec, ProgressEvent, SampleInput, StepReport, StepRequest
+from trainer.contracts import (
+    TOGETHER_AT_MOST,
+    TOGETHER_BELOW,
+    BaselineState,
+    LoraSpec,
+    ProgressEvent,
+    SampleInput,
+    StepReport,
+    StepRequest,
+)
 from trainer.learn import Lot, Material, accumulate
 from trainer.lora.state import Adapter
 from trainer.model.policy import PolicyModel
 from trainer.signals import read_signals, shares
 from trainer.step import run_step
-from trainer.tenants import TOGETHER_AT_MOST, TOGETHER_BELOW, Member, accumulate_together, grouped, run_steps
+from trainer.tenants import Member, accumulate_together, grouped, run_steps
 
 from .conftest import HINTED, PROMPT
 

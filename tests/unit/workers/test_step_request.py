@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from apps.learning.config import TrainingConfig, resolve
-from trainer.contracts import LossConfig, StepConfig
+from trainer.contracts import LoraSpec, LossConfig, StepConfig
 from workers.step_request import step_config
 
+LORA = LoraSpec(rank=4, alpha=8.0)
 SAID_ELSEWHERE = {
     "loss": "its fields are a policy's one by one",
     "lora": "the adapter's shape is the installation's (LORA_RANK, LORA_ALPHA), or its parent's",
@@ -55,7 +56,7 @@ def test_every_field_of_the_trainers_configuration_is_a_policys_choice_within_th
         optional, number, low, high = expected
         choices = {number(low), number(high), *([None] if optional else [])}
     for value in choices:
-        config = step_config(resolve({name: value}), rank=4, alpha=8)
+        config = step_config(resolve({name: value}), lora=LORA)
         assert getattr(config.loss if kind is LossConfig else config, name) == value
 
 
@@ -69,14 +70,12 @@ def test_the_method_leaves_the_other_signal_out() -> None:
     weights = {
         method: (config.loss.rl_weight, config.loss.opd_weight)
         for method in ("combined", "binary", "opd")
-        for config in [step_config(resolve({"method": method}), rank=4, alpha=8)]
+        for config in [step_config(resolve({"method": method}), lora=LORA)]
     }
     assert weights == {"combined": (1.0, 1.0), "binary": (1.0, 0.0), "opd": (0.0, 1.0)}
 
 
 def test_the_adapters_shape_and_the_optimisers_numbers_arrive() -> None:
-    config = step_config(
-        resolve({"lr": 0.01, "updates": 2, "grad_clip": 3.0, "min_ess": 0.5}), rank=4, alpha=8
-    )
+    config = step_config(resolve({"lr": 0.01, "updates": 2, "grad_clip": 3.0, "min_ess": 0.5}), lora=LORA)
     assert (config.lora.rank, config.lora.alpha) == (4, 8.0)
     assert (config.lr, config.updates, config.grad_clip, config.min_ess) == (0.01, 2, 3.0, 0.5)
