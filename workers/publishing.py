@@ -8,6 +8,8 @@ from django.db import transaction
 from apps.adapters import publishing
 from apps.adapters.models import AdapterVersion
 from apps.engines.replies import EngineUnavailable
+from apps.evaluation.choosing import gate
+from apps.evaluation.choosing.measure import Interrupted
 from apps.learning import schedule
 from apps.learning.commits import ask_to_publish
 from kernel.tenancy import tenant_scope
@@ -20,18 +22,18 @@ RETRY_S = 5.0
 
 @task("workers.publishing.publish")
 def publish(*, tenant_id: str, version_id: str) -> None:
-    """Preflight, load, probe and point; then see whether the next batch waits already.
+    """Preflight, load, probe, choose and point; then see whether the next batch waits already.
 
-    While no engine can be asked nothing is decided, and it is tried again for as long as that lasts.
+    While no engine can be asked, or people ask while a choice is to be made, nothing is decided, and it is tried again.
     """
     with tenant_scope(tenant_id):
         version = AdapterVersion.objects.filter(id=uuid.UUID(version_id)).first()
         if version is None:
             return
         try:
-            publishing.publish(version.id)
-        except EngineUnavailable as error:
-            logger.warning("%s waits for an engine: %s", version.served_name, error.message)
+            publishing.publish(version.id, choose=gate.choose)
+        except (EngineUnavailable, Interrupted) as error:
+            logger.warning("%s waits: %s", version.served_name, error.message)
             with transaction.atomic():
                 ask_to_publish(version, delay_s=RETRY_S)
             return

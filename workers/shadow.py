@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from apps.adapters.models import Policy
 from apps.conversations.quiet import is_quiet
-from apps.engines.replies import EngineUnavailable
+from apps.evaluation.choosing import gate
 from apps.learning.shadow.due import candidates, drop_outdated
 from apps.learning.shadow.plan import next_wave
 from apps.learning.shadow.rollouts import roll_out
@@ -49,20 +49,19 @@ def teach_once(policy_id: uuid.UUID) -> bool:
     with transaction.atomic():
         stands = standing(policy)
         drop_outdated(policy, None if isinstance(stands, str) else stands)
+    if not isinstance(stands, str):
+        gate.settle(policy, stands)
     wave = next_wave(policy)
     if isinstance(wave, str):
         logger.debug("policy %s is not taught: %s", policy.pk, wave)
         return True
     quiet = partial(is_quiet, for_s=settings.SHADOW_QUIET_S)
     try:
-        made = roll_out(wave, go_on=quiet)
-    except EngineUnavailable as error:
-        logger.info("policy %s is not taught: %s", policy.pk, error.message)
-        return True
-    except AttuneError as error:
-        logger.warning("policy %s could not be taught: %s", policy.pk, error.message)
-        return True
-    logger.info("policy %s: %d shadow samples for %s", policy.pk, made, wave.lesson.pk)
+        if gate.prepare(policy=policy, lesson=wave.lesson, stands=wave.stands, go_on=quiet):
+            made = roll_out(wave, go_on=quiet)
+            logger.info("policy %s: %d shadow samples for %s", policy.pk, made, wave.lesson.pk)
+    except AttuneError as error:  # an engine that is away or refuses, or somebody who asks
+        logger.info("policy %s is not taught now: %s", policy.pk, error.message)
     return quiet()
 
 

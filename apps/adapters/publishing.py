@@ -6,6 +6,7 @@ transaction decides at the end. Until then, and whenever it comes to nothing, th
 
 import logging
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,10 +40,11 @@ class Published:
     reason: str
 
 
-def publish(version_id: uuid.UUID) -> Published:
+def publish(version_id: uuid.UUID, *, choose: Callable[[AdapterVersion], str] | None = None) -> Published:
     """Bring a created version live, or say why it is not. Must run in a scope that sees it.
 
-    Raises EngineUnavailable where no engine could be asked: then nothing is decided and it should be tried
+    `choose` looks at a version that passed its checks and is loaded; what it returns is why the version must not go live,
+    or "". Raises what `choose` raises, and EngineUnavailable where no engine could be asked: then nothing is decided and it should be tried
     again later.
     """
     version = AdapterVersion.objects.filter(pk=version_id).first()
@@ -69,7 +71,7 @@ def publish(version_id: uuid.UUID) -> Published:
         return _refuse(version, "probe", placement.reasons(refused), _answers(placed))
     if not any(one.result is Result.PROBED for one in placed):
         raise EngineUnavailable(f"no engine took the version: {placement.reasons(placed)}", retry_after_s=5.0)
-    return _make_ready(version, placed)
+    return _make_ready(version, placed, choose(version) if choose is not None else "")
 
 
 def _decided(version: AdapterVersion) -> Published:
@@ -79,14 +81,14 @@ def _decided(version: AdapterVersion) -> Published:
     return Published(version.pk, version.policy_id, "refused", version.reason)
 
 
-def _make_ready(version: AdapterVersion, placed: list[Placed]) -> Published:
+def _make_ready(version: AdapterVersion, placed: list[Placed], not_chosen: str) -> Published:
     with transaction.atomic():
         policy = Policy.objects.select_for_update(of=("self",)).get(pk=version.policy_id)
         version = AdapterVersion.objects.select_for_update(of=("self",)).get(pk=version.pk)
         if version.state != VersionState.CREATED:
             return _decided(version)
         _gate(version, "probe", passed=True, detail=_answers(placed))
-        why_not = _superseded(policy, version)
+        why_not = _superseded(policy, version) or not_chosen
         version.state, version.reason, version.ready_at = VersionState.READY, why_not, timezone.now()
         version.save(update_fields=["state", "reason", "ready_at"])
         if why_not:

@@ -9,7 +9,7 @@ from django.conf import settings
 from apps.conversations.canonical import Message
 from apps.conversations.models import PromptSource
 from apps.conversations.stitching import Parent, Place
-from apps.conversations.told import Told, with_told
+from apps.conversations.told import Told, with_reminder, with_told
 from apps.engines.chat import CannotExtend, added_messages, chat_format
 from kernel.errors import InvalidInput
 
@@ -61,15 +61,17 @@ def _built(
     text = told.text if told is not None else ""
     if parent is None:
         prompt = Prompt(
-            chat.render(with_told(messages, text), tools, template_kwargs), PromptSource.FIRST, told=told
+            chat.render(with_told(messages, told), tools, template_kwargs), PromptSource.FIRST, told=told
         )
     else:
         try:
             _check_extends(place, parent, messages, tools, template_kwargs, text)
-            ids = chat.extend(parent.ids, parent.ended, place.added, tools, template_kwargs)
+            ids = chat.extend(
+                parent.ids, parent.ended, with_reminder(place.added, told), tools, template_kwargs
+            )
             prompt = Prompt(ids, PromptSource.EXTENDED, told=told)
         except CannotExtend as why:
-            ids = chat.render(with_told(messages, text), tools, template_kwargs)
+            ids = chat.render(with_told(messages, told), tools, template_kwargs)
             prompt = Prompt(ids, PromptSource.RENDERED, why.reason[:200], told)
     chat.check_ids(prompt.ids)
     if len(prompt.ids) >= settings.CONTEXT_LENGTH:

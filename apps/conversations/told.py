@@ -1,38 +1,62 @@
-"""What a prompt says beside the client's own messages: text that the platform puts into the system message."""
+"""What a prompt says beside the client's own messages: a block in the system message, a reminder after the question."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from apps.conversations.canonical import Message
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A block of text for the system message, and the rows that it was made of."""
+    """What the platform adds to a prompt, and the rows that it was made of."""
 
     text: str
+    """Stands after the operator's own system text."""
     entries: tuple[Mapping[str, Any], ...] = ()
     """{id, revision} of each row, in the order of the text."""
     tokens: int = 0
-    """What the rows cost in the prompt."""
+    """What the rows cost in the block."""
+    reminder: str = ""
+    """The same in the person's own role: a paragraph after their last message. Empty: the model heeds its system message."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what is stored with the turn."""
-        return {"text": self.text, "entries": [dict(entry) for entry in self.entries], "tokens": self.tokens}
+        return {
+            "text": self.text,
+            "entries": [dict(entry) for entry in self.entries],
+            "tokens": self.tokens,
+            "reminder": self.reminder,
+        }
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any] | None) -> Self | None:
+        """Return what a turn was told; None where that was nothing."""
+        if not stored:
+            return None
+        entries = tuple(stored.get("entries", ()))
+        return cls(stored["text"], entries, stored.get("tokens", 0), stored.get("reminder", ""))
 
 
-def with_told(messages: Sequence[Message], text: str) -> list[Message]:
-    """Return the messages with `text` after the operator's own system text; a system message is made where none is.
+def with_told(messages: Sequence[Message], told: Told | None) -> list[Message]:
+    """Return the messages as a prompt that is told something reads them; a system message is made where none is.
 
     The client's messages stay as they are: sessions are stitched over those.
     """
-    if not text:
+    if told is None:
         return list(messages)
     first = messages[0] if messages else None
     if first is not None and first["role"] == "system":
-        return [
-            {**first, "content": f"{first['content']}\n\n{text}" if first["content"] else text},
-            *messages[1:],
-        ]
-    return [{"role": "system", "content": text}, *messages]
+        content = f"{first['content']}\n\n{told.text}" if first["content"] else told.text
+        system, rest = {**first, "content": content}, messages[1:]
+    else:
+        system, rest = {"role": "system", "content": told.text}, messages
+    return [system, *with_reminder(rest, told)]
+
+
+def with_reminder(messages: Sequence[Message], told: Told | None) -> list[Message]:
+    """Return the messages with the reminder after the last one, where that is the person's."""
+    if told is None or not told.reminder or not messages or messages[-1]["role"] != "user":
+        return list(messages)
+    last = messages[-1]
+    return [*messages[:-1], {**last, "content": f"{last['content']}\n\n{told.reminder}"}]

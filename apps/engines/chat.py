@@ -129,7 +129,11 @@ class ChatFormat:
 
     def count(self, text: str) -> int:
         """Return how many tokens a person's text is, control tokens spelled in it taken as plain characters."""
-        return len(self._literal.encode(text, add_special_tokens=False).ids)
+        return len(self.plain_ids(text))
+
+    def plain_ids(self, text: str) -> list[int]:
+        """Return the ids of text by itself, outside any chat; control tokens spelled in it are plain characters."""
+        return list(self._literal.encode(text, add_special_tokens=False).ids)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of a reply's ids, control tokens left out."""

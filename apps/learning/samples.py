@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import transaction
 
 from apps.conversations.models import Turn, TurnKind, TurnState
-from apps.conversations.told import with_told
+from apps.conversations.told import Told, with_told
 from apps.engines.chat import chat_format
 from apps.judging.models import JudgementState, Trajectory
 from apps.judging.reasons import Reason, reason_of
@@ -129,7 +129,7 @@ def _rendered(turn: Turn, hints: tuple[str, ...]) -> list[dict[str, object]]:
     What the turn's own prompt was told of its person the teacher is told too: only the hint differs.
     """
     found: list[dict[str, object]] = []
-    messages = with_told(turn.messages, turn.memory["text"] if turn.memory else "")
+    messages = with_told(turn.messages, Told.of(turn.memory))
     for text in hints:
         try:
             ids = chat_format().hinted(messages, text, turn.tools, turn.template_kwargs)

@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from apps.adapters.models import Policy
 from apps.conversations.models import Turn, TurnKind, TurnState
-from apps.judging.upkeep import first_id_at
 from apps.learning.config import TrainingConfig
 from apps.learning.models import RewardBaseline, Sample, SampleState
 from apps.learning.rules.batch import Entry, Order, places_seen, window_size
@@ -18,6 +17,9 @@ HOLDS_UP = dt.timedelta(hours=1)
 KINDS = (TurnKind.LIVE, TurnKind.ROLLOUT, TurnKind.SHADOW)
 LEAST_SURPRISE = 0.05
 """A reward this near to what the policy is used to moves it no further than noise does."""
+
+
+from kernel.ids import first_id_at
 
 
 def order_of(config: TrainingConfig) -> Order:

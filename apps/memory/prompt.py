@@ -23,7 +23,7 @@ def told(found: Mapping[str, Any] | None) -> Told | None:
     if not found or not found["on"]:
         return None
     left = settings.MEMORY_BUDGET_TOKENS if found["budget"] is None else found["budget"]
-    taken: list[tuple[str, str, Mapping[str, Any]]] = []
+    taken: list[tuple[str, str, str, Mapping[str, Any]]] = []
     tokens = 0
     for entry in found["entries"]:
         line = quoted(entry["words"])
@@ -31,11 +31,17 @@ def told(found: Mapping[str, Any] | None) -> Told | None:
         if cost <= left:
             left -= cost
             tokens += cost
-            taken.append((entry["id"], line, {"id": entry["id"], "revision": entry["revision"]}))
+            kept = {"id": entry["id"], "revision": entry["revision"]}
+            taken.append((entry["id"], line, " ".join(entry["words"].split()), kept))
     if not taken:
         return None
     taken.sort(key=lambda one: uuid.UUID(one[0]))
-    return Told(block([line for _, line, _ in taken]), tuple(entry for _, _, entry in taken), tokens)
+    return Told(
+        block([line for _, line, _, _ in taken]),
+        tuple(kept for _, _, _, kept in taken),
+        tokens,
+        " ".join(words for _, _, words, _ in taken) if settings.MEMORY_REMINDER else "",
+    )
 
 
 def block(lines: Sequence[str]) -> str:

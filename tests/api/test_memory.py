@@ -53,7 +53,9 @@ def test_a_complaint_is_told_with_the_very_next_request(
     chat([said[0], {"role": "user", "content": "What is snow?"}])
 
     block = f'{HEADING}\n- "Answer in one short sentence."'
-    expected = chatml(("system", f"Be kind.\n\n{block}"), ("user", "What is snow?"))
+    expected = chatml(
+        ("system", f"Be kind.\n\n{block}"), ("user", "What is snow?\n\nAnswer in one short sentence.")
+    )
     assert engine.requests[-1].input_ids == expected
     stored = somebody.turns()[-1]
     listed = call("GET").json()["data"]
@@ -106,7 +108,7 @@ def test_entries_are_added_shown_changed_and_deleted(
     assert engine.requests[-1].input_ids == chatml(("user", "hi"))
     chat("hi", user="bob")
     assert engine.requests[-1].input_ids == chatml(
-        ("system", f'{HEADING}\n- "Answer in French."'), ("user", "hi")
+        ("system", f'{HEADING}\n- "Answer in French."'), ("user", "hi\n\nAnswer in French.")
     )
 
     changed = call("PATCH", path, text="Answer in German.", pinned=True).json()

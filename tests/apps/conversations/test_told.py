@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from apps.conversations.services import Admitted, admit_turn, complete_turn
-from apps.conversations.told import Told, with_told
+from apps.conversations.told import Told, with_reminder, with_told
 from tests.apps.conversations.talk import Said, asked, assistant, sessions, turn, user, written
 from tests.chat_model import END, chatml, ids_of
 from tests.tenants import Somebody
@@ -33,6 +33,7 @@ def test_it_follows_the_operators_own_text_and_is_recorded(somebody: Somebody) -
         "text": "Preferences:\n- brief",
         "entries": [{"id": "1", "revision": 2}],
         "tokens": 9,
+        "reminder": "",
     }
 
 
@@ -80,8 +81,24 @@ def test_where_the_context_has_no_room_it_is_left_out(somebody: Somebody, settin
     assert stored.prompt_reason == "memory left out: context_length_exceeded"
 
 
+def test_a_reminder_follows_the_last_words_of_the_person_and_extends_too(somebody: Somebody) -> None:
+    told = replace(TOLD, reminder="Be brief.")
+    first = admitted(somebody, user("hi"), told=told)
+    before = turn(somebody, first)
+    assert before.prompt_ids == chatml(("system", TOLD.text), ("user", "hi\n\nBe brief."))
+    assert before.messages == [user("hi")]
+    complete_turn(tenant_id=somebody.tenant.id, turn_id=first.turn_id, generation=written("yes"))
+
+    second = turn(somebody, admitted(somebody, user("hi"), assistant("yes"), user("on"), told=told))
+    assert second.prompt_source == "extended"
+    added = chatml(("user", "on\n\nBe brief."))
+    assert second.prompt_ids == [*before.prompt_ids, *ids_of("yes"), END, *ids_of("\n"), *added]
+
+
 def test_the_clients_messages_stay_as_they_are() -> None:
     messages = [SYSTEM, user("hi")]
-    assert with_told(messages, "") == messages
-    assert with_told([user("hi")], "x") == [{"role": "system", "content": "x"}, user("hi")]
+    assert with_told(messages, None) == messages
+    assert with_told([user("hi")], Told("x")) == [{"role": "system", "content": "x"}, user("hi")]
+    asked = [user("hi"), {"role": "tool", "content": "42"}]
+    assert with_reminder(asked, replace(TOLD, reminder="Be brief.")) == asked
     assert messages == [{"role": "system", "content": "Be kind."}, user("hi")]

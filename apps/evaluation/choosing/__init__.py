@@ -1,0 +1,10 @@
+"""Which version goes live: held-out questions decide, and the teacher itself is the yardstick.
+
+    yardstick   what the base writes to the choosing questions with the wishes in the prompt, and without
+    measure     what a version writes without, how often that passes, and whether anything else was lost
+    decide      better than the best so far and nothing lost: it goes live; else the best stays
+    gate        the rows: gate results, the lesson's course, what leaves the prompt and what comes back
+
+A reply passes where the base finds it likelier, token for token, once it is told of the wishes, by at least half of what
+tells its own told replies from its own untold ones. No rule and no score of any benchmark has a part in it.
+"""

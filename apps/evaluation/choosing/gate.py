@@ -1,0 +1,187 @@
+"""The rows of choosing: what a version measured, whether it goes live, what leaves the prompt and what comes back."""
+
+import logging
+import uuid
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from apps.adapters.models import AdapterVersion, GateResult, Policy
+from apps.adapters.placement import engine_for
+from apps.conversations.quiet import is_quiet
+from apps.engines.selectors import pick_engine
+from apps.evaluation.choosing.figures import (
+    Measured,
+    Yardstick,
+    has_fallen,
+    holds,
+    what_was_lost,
+    why_not_better,
+)
+from apps.evaluation.choosing.measure import Teacher, measure_teacher, measure_version
+from apps.learning.models import Sample
+from apps.memory import services as memory
+from apps.memory.lessons import Standing, standing
+from apps.memory.models import Lesson, LessonState
+
+logger = logging.getLogger(__name__)
+
+CHECK = "held-out"
+PATIENCE = 4
+"""Versions in a row that are no better make a plateau."""
+HURRY_S = 120.0
+"""A version that waits for so long to be measured is measured while people ask."""
+
+
+def prepare(*, policy: Policy, lesson: Lesson, stands: Standing, go_on: Callable[[], bool]) -> bool:
+    """Measure what a lesson is measured by, if that was not done yet; return whether there is something to learn.
+
+    Where being told makes no difference to the base's own replies, nothing can be learned from it: the lesson ends on
+    its plateau, and says so. Raises Interrupted, or what the engine's client raises.
+    """
+    if "yardstick" not in lesson.figures:
+        url = engine_for(policy.live)
+        teacher = measure_teacher(url=url, hint=stands.hint, go_on=go_on)
+        start = measure_version(url=url, version=policy.live, hint=stands.hint, teacher=teacher, go_on=go_on)
+        with transaction.atomic():
+            lesson = Lesson.objects.select_for_update(of=("self",)).get(pk=lesson.pk)
+            if "yardstick" not in lesson.figures:
+                lesson.figures = {
+                    **_teacher_json(teacher),
+                    "best": start.to_json(),
+                    "course": [_step(policy.live, start, "start")],
+                }
+                lesson.best, lesson.best_score = policy.live, start.closeness
+                if not teacher.yardstick.is_telling:
+                    _plateau(lesson, "the base does not do it either when it is told")
+                lesson.save()
+    return bool(lesson.state == LessonState.TEACHING)
+
+
+def choose(version: AdapterVersion) -> str:
+    """Return why a version that passed its other checks must not go live, or "". Writes its gate result.
+
+    Only what shadow rollouts taught is chosen here: what people's own judgements taught goes live as ever, but is
+    measured where the policy has learned something that it could lose. Raises Interrupted while people ask.
+    """
+    policy = version.policy
+    stands = standing(policy)
+    if isinstance(stands, str):
+        return ""
+    lesson = Lesson.objects.filter(policy=policy, key=stands.key).exclude(state=LessonState.ENDED).first()
+    taught = Sample.objects.filter(run_id=version.run_id, source="shadow").exists()
+    if (
+        lesson is None
+        or "yardstick" not in lesson.figures
+        or not (taught or lesson.state == LessonState.HELD)
+    ):
+        return ""
+    teacher = _teacher_of(lesson)
+    waited_s = (timezone.now() - version.created_at).total_seconds()
+    quiet = partial(is_quiet, for_s=settings.SHADOW_QUIET_S)
+    now = measure_version(
+        url=pick_engine(version.served_name),
+        version=version,
+        hint=stands.hint,
+        teacher=teacher,
+        go_on=(lambda: True) if waited_s > HURRY_S else quiet,
+    )
+    return _decide(lesson.pk, version, now, teacher.yardstick, taught=taught)
+
+
+def settle(policy: Policy, stands: Standing) -> None:
+    """Take out of the prompt what the live version does without being told; may be done again at any time."""
+    with transaction.atomic():
+        lesson = (
+            Lesson.objects.select_for_update(of=("self",))
+            .filter(policy=policy, key=stands.key, state__in=(LessonState.TEACHING, LessonState.PLATEAU))
+            .first()
+        )
+        if lesson is None or "yardstick" not in lesson.figures or policy.live is None:
+            return
+        if lesson.best_id != policy.live_id:
+            return
+        teacher, best = _teacher_of(lesson), Measured.from_json(lesson.figures["best"])
+        if not holds(best, teacher.yardstick):
+            return
+        reason = (
+            f"{best.passes} of {best.of} held-out replies pass untold, {teacher.yardstick.told.passes} told"
+        )
+        memory.retire(preference_ids=[one.id for one in stands.wanted], version=policy.live, reason=reason)
+        lesson.state, lesson.reason = LessonState.HELD, reason
+        lesson.save(update_fields=["state", "reason", "changed_at"])
+        logger.info("policy %s need not be told any more: %s", policy.pk, reason)
+
+
+def _decide(
+    lesson_id: uuid.UUID, version: AdapterVersion, now: Measured, yardstick: Yardstick, *, taught: bool
+) -> str:
+    with transaction.atomic():
+        lesson = Lesson.objects.select_for_update(of=("self",)).get(pk=lesson_id)
+        best = Measured.from_json(lesson.figures["best"])
+        why = what_was_lost(now, yardstick) or why_not_better(now, best)
+        known = any(step["version"] == version.number for step in lesson.figures["course"])
+        if not known:
+            lesson.figures["course"].append(_step(version, now, why or "better"))
+            if lesson.state == LessonState.HELD:
+                _keep_or_tell(lesson, now, yardstick, version)
+            elif why:
+                lesson.without_gain += 1
+                if lesson.without_gain >= PATIENCE:
+                    _plateau(lesson, f"{PATIENCE} versions in a row were no better: the best so far stays")
+            if not why and taught:
+                lesson.best, lesson.best_score, lesson.without_gain = version, now.closeness, 0
+                lesson.figures["best"] = now.to_json()
+            lesson.save()
+        GateResult.objects.update_or_create(
+            version=version,
+            check_name=CHECK,
+            defaults={
+                "tenant_id": version.tenant_id,
+                "passed": not why,
+                "detail": {**now.to_json(), "reason": why, "told_passes": yardstick.told.passes},
+            },
+        )
+    return f"not chosen: {why}"[:500] if why and taught else ""
+
+
+def _keep_or_tell(lesson: Lesson, now: Measured, yardstick: Yardstick, version: AdapterVersion) -> None:
+    """Tell the person's preferences again where a new version does without them no longer."""
+    if has_fallen(now, yardstick):
+        reason = f"version {version.number}: {now.passes} of {now.of} held-out replies pass untold"
+        memory.bring_back(preference_ids=[uuid.UUID(one["id"]) for one in lesson.entries], reason=reason)
+        lesson.state, lesson.reason, lesson.without_gain = LessonState.TEACHING, reason, 0
+        lesson.figures["best"] = now.to_json()
+        lesson.best, lesson.best_score = version, now.closeness
+
+
+def _plateau(lesson: Lesson, reason: str) -> None:
+    lesson.state, lesson.reason = LessonState.PLATEAU, reason
+
+
+def _step(version: AdapterVersion | None, measured: Measured, outcome: str) -> dict[str, Any]:
+    return {"version": version.number if version is not None else 0, "outcome": outcome, **measured.to_json()}
+
+
+def _teacher_json(teacher: Teacher) -> dict[str, Any]:
+    stick = teacher.yardstick
+    return {
+        "yardstick": {
+            "threshold": stick.threshold,
+            "told": stick.told.to_json(),
+            "untold": stick.untold.to_json(),
+        },
+        "replies": [list(reply) for reply in teacher.replies],
+    }
+
+
+def _teacher_of(lesson: Lesson) -> Teacher:
+    stick = lesson.figures["yardstick"]
+    return Teacher(
+        Yardstick(stick["threshold"], Measured.from_json(stick["told"]), Measured.from_json(stick["untold"])),
+        tuple(tuple(reply) for reply in lesson.figures["replies"]),
+    )

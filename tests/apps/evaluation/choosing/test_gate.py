@@ -1,0 +1,221 @@
+"""Versions that shadow rollouts taught: which go live, when teaching ends, what leaves the prompt and comes back."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from apps.adapters.models import AdapterVersion, GateResult, VersionState
+from apps.engines.chat import chat_format
+from apps.engines.models import Engine, EngineState
+from apps.evaluation.choosing import gate
+from apps.evaluation.choosing.figures import Measured, Yardstick
+from apps.evaluation.choosing.measure import Interrupted, Teacher, measure_teacher, measure_version
+from apps.learning.models import Sample, TrainingRun
+from apps.memory import services
+from apps.memory.lessons import Standing, current_lesson, standing
+from apps.memory.models import Lesson, LessonState, Preference
+from kernel.tenancy import tenant_scope
+from tests.apps.evaluation.choosing.test_figures import BASE, STICK, TOLD
+from tests.apps.learning.ledger import add_turn
+from tests.apps.memory.told import words_told
+from tests.chat_model import build_chat_model
+from tests.fake_engine import FakeEngine
+from tests.tenants import Somebody, add_somebody, add_version
+
+WISH = "Answer in one short sentence."
+
+
+@pytest.fixture(scope="session")
+def chat_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_chat_model(tmp_path_factory.mktemp("chat") / "model")
+
+
+@pytest.fixture(autouse=True)
+def _served_model(chat_model: Path, settings: Settings) -> Iterator[None]:
+    settings.MODEL_PATH = chat_model
+    chat_format.cache_clear()
+    yield
+    chat_format.cache_clear()
+
+
+@pytest.fixture
+def somebody(db: None) -> Somebody:
+    made = add_somebody()
+    with tenant_scope(made.tenant.id):
+        services.add_preference(
+            policy_id=made.policy.id, user_id=made.user.id, end_user=None, text=WISH, actor="test"
+        )
+    return made
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> Callable[[Measured], None]:
+    """Say what the next version measures, and let the base be the yardstick."""
+    found: list[Measured] = [BASE]
+    monkeypatch.setattr(gate, "engine_for", lambda _: "http://engine")
+    monkeypatch.setattr(gate, "pick_engine", lambda _: "http://engine")
+    monkeypatch.setattr(gate, "measure_teacher", lambda **_: Teacher(STICK, ((1, 2),)))
+    monkeypatch.setattr(gate, "measure_version", lambda **_: found[-1])
+    return found.append
+
+
+def stands(somebody: Somebody) -> Standing:
+    found = standing(somebody.policy)
+    assert isinstance(found, Standing)
+    return found
+
+
+def lesson_of(somebody: Somebody) -> Lesson:
+    return current_lesson(somebody.policy, stands(somebody))
+
+
+def prepare(somebody: Somebody) -> bool:
+    with tenant_scope(somebody.tenant.id):
+        return gate.prepare(
+            policy=somebody.policy, lesson=lesson_of(somebody), stands=stands(somebody), go_on=lambda: True
+        )
+
+
+def taught(somebody: Somebody, number: int, *, source: str = "shadow") -> AdapterVersion:
+    """A version that is loaded and not live yet, made by a run of one sample."""
+    version = add_version(somebody.policy, number, live=False)
+    turn = add_turn(somebody)
+    with tenant_scope(somebody.tenant.id):
+        run = TrainingRun.objects.create(
+            id=version.run_id, policy=somebody.policy, trigger="threshold", state="succeeded", version=version
+        )
+        Sample.objects.create(policy=somebody.policy, turn=turn, source=source, run=run, state="claimed")
+        return AdapterVersion.objects.select_related("policy").get(pk=version.pk)
+
+
+def choose(somebody: Somebody, version: AdapterVersion) -> str:
+    """Choose, and move the pointer as publishing does."""
+    with tenant_scope(somebody.tenant.id):
+        why = gate.choose(version)
+        if not why:
+            somebody.policy.live = version
+            somebody.policy.save(update_fields=["live"])
+        gate.settle(somebody.policy, stands(somebody))
+    return why
+
+
+def the_lesson(somebody: Somebody) -> Lesson:
+    with tenant_scope(somebody.tenant.id):
+        return Lesson.objects.get()
+
+
+def test_the_better_one_goes_live_and_the_best_stays(somebody: Somebody, figures: Any) -> None:
+    assert prepare(somebody)
+    better, worse = taught(somebody, 1), taught(somebody, 2)
+
+    figures(replace(BASE, passes=4, closeness=-1.5))
+    assert choose(somebody, better) == ""
+    figures(replace(BASE, passes=3, closeness=-1.6))
+    assert choose(somebody, worse).startswith("not chosen: no better than the best so far")
+
+    lesson = the_lesson(somebody)
+    assert (lesson.best_id, lesson.best_score, lesson.without_gain) == (better.id, -1.5, 1)
+    assert [step["version"] for step in lesson.figures["course"]] == [0, 1, 2]
+    with tenant_scope(somebody.tenant.id):
+        results = GateResult.objects.order_by("version__number").values_list("check_name", "passed")
+        assert list(results) == [("held-out", True), ("held-out", False)]
+    # the message comes twice: nothing is counted again
+    figures(replace(BASE, passes=3, closeness=-1.6))
+    choose(somebody, worse)
+    assert the_lesson(somebody).without_gain == 1
+
+
+def test_a_version_that_lost_something_does_not_go_live_however_close_it_is(
+    somebody: Somebody, figures: Any
+) -> None:
+    prepare(somebody)
+    figures(replace(BASE, passes=15, closeness=-0.5, on_topic=3))
+    assert choose(somebody, taught(somebody, 1)) == "not chosen: loses its topic"
+    assert words_told(somebody) == [WISH]
+
+
+def test_several_without_a_gain_are_a_plateau(somebody: Somebody, figures: Any) -> None:
+    prepare(somebody)
+    figures(BASE)
+    for number in range(1, gate.PATIENCE + 1):
+        assert the_lesson(somebody).state == LessonState.TEACHING
+        choose(somebody, taught(somebody, number))
+    assert the_lesson(somebody).state == LessonState.PLATEAU
+    assert not prepare(somebody)
+
+
+def test_what_the_teacher_cannot_do_is_not_taught(
+    somebody: Somebody, figures: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mute = Teacher(Yardstick(0.0, replace(TOLD, passes=2), BASE), ((1, 2),))
+    monkeypatch.setattr(gate, "measure_teacher", lambda **_: mute)
+    assert not prepare(somebody)
+    assert the_lesson(somebody).reason == "the base does not do it either when it is told"
+
+
+def test_what_the_weights_hold_leaves_the_prompt_and_comes_back(somebody: Somebody, figures: Any) -> None:
+    prepare(somebody)
+    held = taught(somebody, 1)
+    figures(replace(BASE, passes=13, closeness=-0.6))
+    choose(somebody, held)
+    assert words_told(somebody) == []
+    assert the_lesson(somebody).state == LessonState.HELD
+    with tenant_scope(somebody.tenant.id):
+        assert Preference.objects.get().held_by_id == held.id
+
+    # complaints about other things made a version that does without it no longer
+    figures(replace(BASE, passes=9, closeness=-1.0))
+    fallen = taught(somebody, 2, source="live")
+    assert choose(somebody, fallen) == ""
+    assert words_told(somebody) == [WISH]
+    lesson = the_lesson(somebody)
+    assert (lesson.state, lesson.best_id) == (LessonState.TEACHING, fallen.id)
+    assert lesson.reason == "version 2: 9 of 16 held-out replies pass untold"
+
+
+def test_what_people_taught_is_not_held_up(somebody: Somebody, figures: Any) -> None:
+    prepare(somebody)
+    figures(replace(BASE, on_topic=0))
+    assert choose(somebody, taught(somebody, 1, source="live")) == ""
+    with tenant_scope(somebody.tenant.id):
+        assert not GateResult.objects.exists()
+        services.delete_preference(
+            preference_id=Preference.objects.get().id, user_id=somebody.user.id, actor="test"
+        )
+        assert gate.choose(taught(somebody, 2)) == ""
+
+
+@pytest.fixture
+def engine(somebody: Somebody, settings: Settings) -> Iterator[FakeEngine]:
+    with FakeEngine(api_key=settings.ENGINE_API_KEY, admin_key=settings.ENGINE_ADMIN_KEY) as running:
+        Engine.objects.create(url=running.url, state=EngineState.READY, boot_id="1")
+        yield running
+
+
+def test_measuring_asks_only_choosing_questions_and_the_base(engine: FakeEngine) -> None:
+    teacher = measure_teacher(url=engine.url, hint=WISH, go_on=lambda: True)
+    assert teacher.yardstick.told.of == teacher.yardstick.untold.of == 16
+    assert teacher.yardstick.threshold == 0.0  # this engine scores a token alike after any prompt
+    assert len(teacher.replies) == 16
+    assert {request.adapter for request in engine.requests} == {None}
+
+    engine.adapters["p-v1"] = "x"
+    engine.score = lambda adapter, _: -1.0 if adapter else -2.0
+    version = AdapterVersion(id=uuid.uuid4(), served_name="p-v1", state=VersionState.READY)
+    measured = measure_version(
+        url=engine.url, version=version, hint=WISH, teacher=teacher, go_on=lambda: True
+    )
+    assert measured.closeness == -1.0
+    assert measured.k3 == pytest.approx(0.3678794)
+    assert (measured.mean_tokens, measured.empty, measured.looping) == (5.0, 0, 0)
+
+
+def test_measuring_gives_way(engine: FakeEngine) -> None:
+    engine.delay_s = 0.2
+    with pytest.raises(Interrupted):
+        measure_teacher(url=engine.url, hint=WISH, go_on=lambda: False)
