@@ -11,15 +11,13 @@ from apps.conversations.models import Turn, TurnKind, TurnState
 from apps.learning.config import TrainingConfig
 from apps.learning.models import RewardBaseline, Sample, SampleState
 from apps.learning.rules.batch import Entry, Order, places_seen, window_size
+from kernel.ids import first_id_at
 
 HOLDS_UP = dt.timedelta(hours=1)
 """A turn that is under way for longer than this is taken for lost: nothing waits for it any more."""
 KINDS = (TurnKind.LIVE, TurnKind.ROLLOUT, TurnKind.SHADOW)
 LEAST_SURPRISE = 0.05
 """A reward this near to what the policy is used to moves it no further than noise does."""
-
-
-from kernel.ids import first_id_at
 
 
 def order_of(config: TrainingConfig) -> Order:
