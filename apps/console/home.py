@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Any
 
-from django.db.models import Avg, Count, Min, Q
+from django.db.models import Avg, Count, F, Min, Q
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -67,8 +67,12 @@ def _training(now: dt.datetime) -> dict[str, Any]:
 
 
 def _fleet() -> dict[str, Any]:
-    engines = Engine.objects.aggregate(ready=Count("pk", filter=Q(state=EngineState.READY)), all=Count("pk"))
-    return {**engines, "loaded": LoadedAdapter.objects.filter(state=LoadState.PROBED).count()}
+    # one that is drained, or was configured once, is none that should be ready
+    engines = Engine.objects.exclude(state=EngineState.DRAINING).aggregate(
+        ready=Count("pk", filter=Q(state=EngineState.READY)), all=Count("pk")
+    )
+    loaded = LoadedAdapter.objects.filter(state=LoadState.PROBED, engine__state=EngineState.READY)
+    return {**engines, "loaded": loaded.filter(boot_id=F("engine__boot_id")).count()}
 
 
 def _outbox(now: dt.datetime) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Engines' rows: registering, wanting adapters, recording what engines answered."""
 
+import datetime as dt
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -24,18 +25,24 @@ from kernel.errors import Conflict, InvalidInput, NotFound
 from kernel.outbox import enqueue
 from kernel.tenancy import system_scope
 
+FORGOTTEN_AFTER = dt.timedelta(days=1)
+"""An engine that is neither configured nor ordered is kept so long after it was last seen."""
 _REASON = 500  # as long as the column
 
 
 def register(*, urls: Sequence[str] | None = None) -> list[Engine]:
     """Make a row for each engine that should serve and return them; all others get no more requests.
 
-    Those are the configured ones and those that an operator added, without those that an operator drains.
+    Those are the configured ones and those that an operator added, without those that an operator drains. What is
+    neither configured nor ordered is forgotten a day after it was last seen: an embedded engine has a new address at
+    each start.
     """
     configured = [url.rstrip("/") for url in (settings.ENGINE_URLS if urls is None else urls)]
     for url in configured:
         Engine.objects.get_or_create(url=url)
     serving = Q(ordered=EngineOrder.SERVE) | Q(ordered="", url__in=configured)
+    gone = Q(ordered="") & ~Q(url__in=configured)
+    Engine.objects.filter(gone, seen_at__lt=timezone.now() - FORGOTTEN_AFTER).delete()
     Engine.objects.exclude(serving).update(
         state=EngineState.DRAINING, reason="drained, or no longer configured"
     )

@@ -84,7 +84,7 @@ class Engine:
     def command(self, config: Path) -> list[str]:
         """Return the command line. The options go to `config` (NAME.yaml): they hold keys, and `ps` shows command lines."""
         write_private(config, json.dumps(self.options(), indent=2))  # JSON is YAML
-        return [sys.executable, "-m", "sglang.launch_server", "--config", str(config)]
+        return [sys.executable, "-m", "embedded.serve", str(config)]
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
         """Return the variables to run with, on top of `base`."""

@@ -11,7 +11,7 @@ LARGEST = 20 * 1024 * 1024  # bytes; one older part of the same size is kept
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """Open a log for appending; only its owner may read it, since engines log their keys."""
+    """Open a log for appending; only its owner may read it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     return os.fdopen(descriptor, "ab")

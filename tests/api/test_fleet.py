@@ -15,7 +15,7 @@ from tests.api.frames import frames, text_of
 from tests.api.loaded import make_loaded
 from tests.api.test_errors import refused
 from tests.fake_engine import FakeEngine
-from tests.tenants import Somebody, add_version
+from tests.tenants import Somebody, add_somebody, add_version
 
 
 @pytest.fixture
@@ -141,3 +141,17 @@ def test_what_is_refused_for_what_it_says_is_refused_by_one(
 
     assert chat("hi").status_code == 400
     assert len(engine.requests) + len(other.requests) == 1
+
+
+def test_no_tenant_names_an_adapter(
+    chat: Chat, somebody: Somebody, engine: FakeEngine, other: FakeEngine
+) -> None:
+    # an engine loads whatever adapter it was ever told of for whoever names it
+    stranger = add_version(add_somebody("globex").policy)
+    make_loaded(stranger, engine)
+
+    for name in (stranger.served_name, f"base:{stranger.served_name}", "base"):
+        refused(chat("hi", model=name), 404, "model_not_found", "model")
+    for name in ("lora_path", "lora_name", "adapter"):
+        refused(chat("hi", **{name: stranger.served_name}), 400, "unknown_parameter", name)
+    assert engine.requests == other.requests == []

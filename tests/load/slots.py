@@ -186,7 +186,7 @@ async def run(options: argparse.Namespace) -> None:
 
 def main() -> None:
     """Read the options and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser, rules = argparse.ArgumentParser(description=__doc__), Rules()
     parser.add_argument("--model", choices=_engine.MODELS, default="embedded")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=96, help="in each arm of a round")
@@ -195,9 +195,9 @@ def main() -> None:
     parser.add_argument("--prompt", type=int, default=48, help="tokens")
     parser.add_argument("--reply", type=int, default=24, help="tokens")
     parser.add_argument(
-        "--turn-s", type=float, default=Rules.turn_s, help="see apps.engines.slots.rules.Rules"
+        "--turn-s", type=float, default=rules.turn_s, help="see apps.engines.slots.rules.Rules"
     )
-    parser.add_argument("--slice-tokens", type=int, default=Rules.slice_tokens, help="as there")
+    parser.add_argument("--slice-tokens", type=int, default=rules.slice_tokens, help="as there")
     parser.add_argument("--redis", default="", help="URL; without it the slots are this process's alone")
     parser.add_argument("--output", default="slots.json", help="the file's name in var/bench")
     parser.add_argument("--ways", nargs="+", default=["within", "bare", "fair"])

@@ -7,6 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 HEADINGS = ["Gateway", "Engines and adapters", "Learning"]
 GATEWAY_CASES = 22
+ENGINE_CASES = 27
 _TEST = re.compile(r"`(tests/[^`]+\.py)::(test_\w+)`")
 
 
@@ -56,3 +57,7 @@ def test_every_named_test_is_there() -> None:
 
 def test_no_case_of_the_gateway_is_missing() -> None:
     assert len(read_tables()["Gateway"]) == GATEWAY_CASES
+
+
+def test_no_case_of_the_engines_is_missing() -> None:
+    assert len(read_tables()["Engines and adapters"]) == ENGINE_CASES

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from apps.accounts.models import Tenant
 from apps.engines import registry, room, services
 from apps.engines.client import EngineClient
-from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
+from apps.engines.models import DesiredAdapter, Engine, EngineOrder, EngineState, LoadedAdapter, LoadState
 from apps.engines.replies import AdapterMissing, EngineSilent, EngineUnavailable
 from apps.engines.selectors import pick_engine
 from apps.engines.services import reconcile
@@ -283,6 +283,25 @@ def test_an_engine_no_longer_configured_gets_no_requests(
     settings.ENGINE_URLS = [engine.url for engine in engines]
     reconcile()
     assert states()[engines[1].url] == EngineState.READY
+
+
+def test_an_address_that_nobody_configures_any_more_is_forgotten_after_a_day(
+    engines: list[FakeEngine], settings: Settings, want: Want
+) -> None:
+    want("p1-v1-aa")
+    reconcile()
+    gone, ordered = engines[1].url, "http://127.0.0.1:2"
+    Engine.objects.create(url=ordered, ordered=EngineOrder.DRAIN)
+    settings.ENGINE_URLS = [engines[0].url]
+    old = timezone.now() - dt.timedelta(hours=25)
+
+    reconcile()
+    assert Engine.objects.filter(url=gone).exists()
+    Engine.objects.exclude(url=engines[0].url).update(seen_at=old)
+    reconcile()
+
+    assert set(Engine.objects.values_list("url", flat=True)) == {engines[0].url, ordered}
+    assert [row.engine.url for row in LoadedAdapter.objects.select_related("engine")] == [engines[0].url]
 
 
 def test_unwanted_adapters_go_late_and_only_for_room(
