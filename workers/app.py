@@ -45,6 +45,7 @@ app.conf.update(
     task_create_missing_queues=True,
     include=[
         "workers.alerts",
+        "workers.drift",
         "workers.judging",
         "workers.samples",
         "workers.training",
@@ -68,6 +69,7 @@ app.conf.update(
             "find_lost_work": 15.0,
             "close_idle_sessions": 30.0,
             "forget_groundless": 60.0,
+            "read_weeks": 300.0,
             "collect_garbage": 600.0,
             "prune_outbox": 600.0,
         }.items()

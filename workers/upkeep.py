@@ -14,6 +14,7 @@ from apps.engines import services as engines
 from apps.judging import upkeep as judging
 from apps.learning import runs
 from apps.learning import upkeep as learning
+from apps.learning.drift import actions, readings
 from apps.memory import services as memory
 from kernel.models import OutboxMessage
 from kernel.tenancy import system_scope
@@ -62,6 +63,7 @@ def find_lost_work() -> None:
             learning.announce_queued(older_than_s=LOST_AFTER_S)
         if backlog("ops") < ENOUGH:
             learning.ask_to_publish_created(older_than_s=2 * LOST_AFTER_S)
+            actions.ask_again(older_than_s=LOST_AFTER_S)
 
 
 @task("workers.upkeep.close_idle_sessions")
@@ -83,6 +85,14 @@ def forget_groundless() -> None:
     """Delete preferences whose sessions are gone; no prompt is told of them since."""
     with system_scope("groundless preferences"):
         memory.forget_groundless()
+
+
+@task("workers.upkeep.read_weeks")
+def read_weeks() -> None:
+    """Read the drift of the week that is over, of every policy that people talked to."""
+    with system_scope("weekly drift"):
+        if backlog("ops") < ENOUGH:
+            readings.ask_for_weeks(limit=AT_ONCE)
 
 
 @task("workers.upkeep.collect_garbage")

@@ -6,7 +6,7 @@ transaction decides at the end. Until then, and whenever it comes to nothing, th
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -129,31 +129,38 @@ def _refuse(version: AdapterVersion, check: str, reason: str, detail: dict[str, 
         version = AdapterVersion.objects.select_for_update(of=("self",)).get(pk=version.pk)
         if version.state != VersionState.CREATED:
             return _decided(version)
-        _gate(version, check, passed=False, detail={**detail, "reason": reason})
-        version.state, version.reason = VersionState.REFUSED, f"{check}: {reason}"[:500]
-        version.save(update_fields=["state", "reason"])
-        registry.unwant(served_names=[version.served_name])
-        audit.record(
-            actor=ACTOR,
-            action="version.refuse",
-            target=f"version:{version.pk}",
-            tenant_id=version.tenant_id,
-            detail={"number": version.number, "reason": version.reason},
-        )
-        alerts.alert(
-            tenant_id=version.tenant_id,
-            event=Event.VERSION_REFUSED,
-            severity=Severity.WARNING,
-            words=f"Version {version.number} of {version.policy.name} did not pass its checks: {version.reason}",
-            done="The version before it goes on answering.",
-            policy_id=version.policy_id,
-            run_id=version.run_id,
-            version_id=version.pk,
-            data={"policy": version.policy.name, "number": version.number, "check": check},
-            dedupe_key=f"refused:{version.pk}",
-        )
+        withhold(version, check=check, reason=reason, detail=detail, actor=ACTOR)
     logger.error("%s is refused by %s: %s", version.served_name, check, reason)
     return Published(version.pk, version.policy_id, "refused", version.reason)
+
+
+def withhold(
+    version: AdapterVersion, *, check: str, reason: str, actor: str, detail: Mapping[str, Any] | None = None
+) -> None:
+    """Refuse a created version, in the caller's transaction with its row locked or just made: it is never served."""
+    _gate(version, check, passed=False, detail={**(detail or {}), "reason": reason})
+    version.state, version.reason = VersionState.REFUSED, f"{check}: {reason}"[:500]
+    version.save(update_fields=["state", "reason"])
+    registry.unwant(served_names=[version.served_name])
+    audit.record(
+        actor=actor,
+        action="version.refuse",
+        target=f"version:{version.pk}",
+        tenant_id=version.tenant_id,
+        detail={"number": version.number, "reason": version.reason},
+    )
+    alerts.alert(
+        tenant_id=version.tenant_id,
+        event=Event.VERSION_REFUSED,
+        severity=Severity.WARNING,
+        words=f"Version {version.number} of {version.policy.name} did not pass its checks: {version.reason}",
+        done="The version before it goes on answering.",
+        policy_id=version.policy_id,
+        run_id=version.run_id,
+        version_id=version.pk,
+        data={"policy": version.policy.name, "number": version.number, "check": check},
+        dedupe_key=f"refused:{version.pk}",
+    )
 
 
 def _gate(version: AdapterVersion, check: str, *, passed: bool, detail: dict[str, Any]) -> None:

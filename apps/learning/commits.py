@@ -11,6 +11,7 @@ from django.utils import timezone
 from apps.adapters import services as adapters
 from apps.adapters.models import AdapterVersion, Policy
 from apps.learning import exploration, fairness, schedule
+from apps.learning.drift import readings
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainingRun
 from apps.learning.runs import LeaseLost, close, config_of, refuse_samples, release, requeue
 from kernel import outbox
@@ -68,6 +69,8 @@ def commit_run(*, run_id: uuid.UUID, fence: int, result: StepResult) -> Training
             refuse_samples(run, config_of(run), result.reason)
         else:
             _failed(run, result)
+        if result.outcome != "failed":
+            readings.after_step(run, policy=policy, outcomes=result.sample_outcomes)
         return run
 
 

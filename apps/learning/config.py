@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from django.conf import settings
 
+from apps.learning.drift import bounds as drift
 from kernel.errors import InvalidInput
 
 
@@ -162,6 +163,7 @@ def resolve(overrides: Mapping[str, Any]) -> TrainingConfig:
         "max_staleness": settings.TRAINING_MAX_STALENESS,
         **overrides,
     }
+    drift.resolve({"drift": values.pop("drift", {})})  # bounds of the gauges, which shape no step
     hints = typing.get_type_hints(TrainingConfig, include_extras=True)
     for name, value in values.items():
         if name not in hints:

@@ -16,6 +16,7 @@ from apps.alerts import services as alerts
 from apps.alerts.models import Event, Severity
 from apps.learning import fairness, schedule
 from apps.learning.config import TrainingConfig, resolve
+from apps.learning.drift.pauses import why_paused
 from apps.learning.models import OPEN_RUN_STATES, RewardBaseline, RunState, Sample, SampleState, TrainingRun
 from kernel import audit
 from kernel.errors import Conflict, InvalidInput, NotFound
@@ -63,6 +64,8 @@ def request_run(*, policy: Policy, actor: str, idempotency_key: str | None = Non
         resolve(policy.config)
         if not (policy.training_enabled and policy.tenant.training_enabled):
             raise Conflict(f"training of {policy.name} is switched off", code="training_off")
+        if paused := why_paused(policy.id):
+            raise Conflict(f"training of {policy.name} is paused: {paused}", code="training_paused")
         if not Sample.objects.filter(policy=policy, state=SampleState.READY).exists():
             raise Conflict(f"no sample of {policy.name} waits: there is nothing to learn", code="no_samples")
         trigger = _asked_by(actor)
@@ -308,8 +311,8 @@ def _batch(run: TrainingRun, policy: Policy) -> tuple[TrainingConfig, list[Sampl
         give_up(run, config, run.reason or "every worker that took it went away")
         return None
     release(run)
-    if not (policy.training_enabled and policy.tenant.training_enabled):
-        close(run, RunState.CANCELLED, "training is switched off")
+    if off := _why_off(policy):
+        close(run, RunState.CANCELLED, off)
         return None
     if schedule.awaits_publishing(policy):
         requeue(run, run.reason, delay_s=PUBLISH_WAIT_S)
@@ -320,6 +323,13 @@ def _batch(run: TrainingRun, policy: Policy) -> tuple[TrainingConfig, list[Sampl
         close(run, RunState.NO_OP, few)
         return None
     return config, samples
+
+
+def _why_off(policy: Policy) -> str:
+    if not (policy.training_enabled and policy.tenant.training_enabled):
+        return "training is switched off"
+    paused = why_paused(policy.id)
+    return f"training is paused: {paused}" if paused else ""
 
 
 def _claimable(run: TrainingRun, now: dt.datetime) -> bool:

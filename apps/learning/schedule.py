@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, Policy, VersionState
 from apps.learning.config import TrainingConfig, resolve
+from apps.learning.drift.pauses import why_paused
 from apps.learning.lineage import Lineage
 from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, SampleState, TrainingRun
 from apps.learning.rules.batch import take
@@ -35,6 +36,8 @@ def consider(*, policy_id: uuid.UUID) -> TrainingRun | None:
         Policy.objects.select_for_update(of=("self",), no_key=True).select_related("tenant").get(id=policy_id)
     )
     if not (policy.training_enabled and policy.tenant.training_enabled):
+        return None
+    if why_paused(policy.id):
         return None
     try:
         config = resolve(policy.config)

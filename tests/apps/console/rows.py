@@ -26,6 +26,7 @@ from apps.judging.models import (
     Vote,
 )
 from apps.keys.models import ApiKey, KeyScope, Limit
+from apps.learning.drift.models import Crossing, DriftReading, TrainingPause
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainerAccount, TrainingRun
 from apps.memory.models import Evidence, Lesson, MemorySetting, Preference, Source
 from kernel import audit
@@ -113,6 +114,7 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
             finished_at=timezone.now(),
         )
         TrainerAccount.objects.create(tenant=tenant, deficit_s=30.0)
+        _drifted(policy, run, version, text[:200])
         _told(tenant, user, policy, run, text[:200])
         RewardBaseline.objects.create(tenant=tenant, policy=policy, state={"mean": 0.1})
         session = Session.objects.create(
@@ -143,7 +145,7 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
             source=Source.HINT,
             fingerprint=hashlib.sha256(slug.encode()).hexdigest(),
         )
-        Evidence.objects.create(tenant=tenant, preference=preference, turn=previous, words=text)
+        Evidence.objects.create(tenant=tenant, preference=preference, turn=previous, words=text[:400])
         MemorySetting.objects.create(tenant=tenant, policy=policy)
         Lesson.objects.create(tenant=tenant, policy=policy, user=user, end_user=end_user, key="0" * 64)
         OutboxMessage.objects.create(
@@ -153,6 +155,41 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
             actor="system:test", action="test.fill", target=f"tenant:{tenant.pk}", tenant_id=tenant.pk
         )
     return Rows(tenant, user, key, policy, version, older, session, previous, sample, run, engine)
+
+
+def _drifted(policy: Policy, run: TrainingRun, version: AdapterVersion, text: str) -> None:
+    tenant_id, now = policy.tenant_id, timezone.now()
+    reading = DriftReading.objects.create(
+        tenant_id=tenant_id,
+        policy=policy,
+        gauge="rollout_learner",
+        run=run,
+        version=version,
+        values={"rollout_k3": 0.75, "ess": 0.9},
+        bounds={"rollout_k3": [0.5, "pause"], "ess": [0.4, "alert"]},
+    )
+    Crossing.objects.create(
+        tenant_id=tenant_id,
+        policy=policy,
+        reading=reading,
+        measure="rollout_k3",
+        value=0.75,
+        bound=0.5,
+        action="pause",
+        words=f"k3 is 0.75 {text}",
+        version=version,
+        acted_at=now,
+        cleared_at=now,
+        cleared_by="test",
+    )
+    TrainingPause.objects.create(
+        tenant_id=tenant_id,
+        policy=policy,
+        reason=f"k3 is 0.75 {text}",
+        actor="system:drift",
+        resumed_at=now,
+        resumed_by="test",
+    )
 
 
 def _told(tenant: Tenant, user: User, policy: Policy, run: TrainingRun, text: str) -> None:
