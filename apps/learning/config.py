@@ -40,7 +40,7 @@ class TrainingConfig:
     """What becomes of a stale sample: nothing, or it counts half as much for each step more, until that is too little."""
     order: Literal["windowed", "strict", "greedy"] = "windowed"
     """How the queue is taken from: whatever ended among the oldest, the oldest alone, or whatever ended first."""
-    buffer: Annotated[int, Limits(1, 65_536)] = 64
+    buffer: Annotated[int, Limits(1, 65_536)] = 128
     """Size of the buffer that the window is a part of, turns."""
     window: Annotated[float, Limits(0, 1)] = 0.3
     """That part; the window has at least one place, dimensionless."""

@@ -19,6 +19,7 @@ from apps.learning.lineage import Lineage
 from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, SampleState, TrainingRun
 from apps.learning.rules.batch import take
 from apps.learning.rules.staleness import Staleness, weight
+from apps.learning.rules.trigger import called_for
 from apps.learning.waiting import order_of, queue_of
 from kernel import outbox
 from kernel.errors import InvalidInput
@@ -79,15 +80,14 @@ def announce(run: TrainingRun, *, delay_s: float = 0.0) -> None:
 def due(policy: Policy, config: TrainingConfig) -> str | None:
     """Return what calls for a run now: "threshold" (a whole batch), "clock" (the oldest waited), or None."""
     ready = Sample.objects.filter(policy=policy, state=SampleState.READY)
-    enough = ready.count() >= config.batch_size
     oldest = ready.aggregate(oldest=Min("created_at"))["oldest"]
-    late = oldest is not None and timezone.now() - oldest >= dt.timedelta(seconds=config.flush_s)
-    if not (enough or late):
+    if oldest is None:
         return None
-    found = len(take(queue_of(policy, config), order_of(config), config.batch_size))
-    if found >= config.batch_size:
-        return "threshold"
-    return "clock" if late and found else None
+    waited_s = (timezone.now() - oldest).total_seconds()
+    if waited_s < config.flush_s and ready.count() < config.batch_size:
+        return None
+    takeable = len(take(queue_of(policy, config), order_of(config), config.batch_size))
+    return called_for(takeable=takeable, waited_s=waited_s, batch=config.batch_size, flush_s=config.flush_s)
 
 
 def prune(policy: Policy, config: TrainingConfig) -> Lineage:

@@ -54,20 +54,20 @@ def queue_of(policy: Policy, config: TrainingConfig) -> list[Entry[uuid.UUID]]:
     if order.mode == "greedy":
         rows = list(ready.order_by("created_at", "id").values_list(*fields)[:most])
         return sorted((_entry(*row, config=config, mean=mean) for row in rows), key=lambda entry: entry.key)
-    oldest = ready.order_by("turn_id").values_list("turn_id", flat=True).first()
-    if oldest is None:
+    waits = list(ready.order_by("turn_id").values_list("turn_id", flat=True)[:most])
+    if not waits:
         return []
-    opened = list(under_way(policy.id).order_by("id").values_list("id", flat=True)[:most])
-    head = min([oldest, *opened])
+    opened = set(under_way(policy.id).order_by("id").values_list("id", flat=True)[:most])
+    near = sorted([*waits, *opened])[:most]
+    # what was taken or dropped in between keeps its place, however many there are
     places = Sample.objects.filter(
         policy=policy,
-        turn_id__gte=head,
+        turn_id__range=(near[0], near[-1]),
         state__in=(SampleState.READY, SampleState.CLAIMED, SampleState.CONSUMED, SampleState.DROPPED),
     )
-    rows = list(places.order_by("turn_id").values_list(*fields)[:most])
-    entries = [_entry(*row, config=config, mean=mean) for row in rows]
-    entries += [Entry(turn_id, "open") for turn_id in opened]
-    return sorted(entries, key=lambda entry: entry.key)[:most]
+    entries = [_entry(*row, config=config, mean=mean) for row in places.values_list(*fields)]
+    entries += [Entry(turn_id, "open") for turn_id in near if turn_id in opened]
+    return sorted(entries, key=lambda entry: entry.key)
 
 
 def _entry(

@@ -81,5 +81,5 @@ def take(queue: Sequence[Entry[Key]], order: Order, size: int) -> list[Entry[Key
 
 
 def places_seen(order: Order, size: int) -> int:
-    """Return how many places from the oldest on a batch of this size may come from, at most."""
+    """Return how many places from the oldest on a batch of this size may come from, those that are done not counted."""
     return {"strict": size, "greedy": 4 * size, "windowed": order.window + size}[order.mode]

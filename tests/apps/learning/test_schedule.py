@@ -114,6 +114,18 @@ def test_what_was_taken_keeps_its_place_until_the_oldest_is_gone(somebody: Someb
     assert numbers(samples, claim(somebody)) == [3, 4, 5]
 
 
+@pytest.mark.parametrize("order", ["strict", "windowed"])
+def test_what_was_dropped_in_between_hides_nothing_behind_it(somebody: Somebody, order: str) -> None:
+    samples = add_samples(somebody, 60)
+    with tenant_scope(somebody.tenant.id):
+        gone = [sample.id for sample in samples[1:50]]
+        Sample.objects.filter(id__in=gone).update(
+            state=SampleState.DROPPED, reason="stale: 9 steps, at most 4"
+        )
+    configure(somebody, batch_size=4, order=order)
+    assert numbers(samples, claim(somebody, "threshold")) == [0, 50, 51, 52]
+
+
 def test_turns_that_hold_nothing_up(somebody: Somebody) -> None:
     lost = add_turn(somebody, state=TurnState.PENDING, id=_id_of(timezone.now() - dt.timedelta(hours=2)))
     add_turn(somebody, side=True, state=TurnState.PENDING)
