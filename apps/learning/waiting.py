@@ -62,7 +62,8 @@ def queue_of(policy: Policy, config: TrainingConfig) -> list[Entry[uuid.UUID]]:
     # what was taken or dropped in between keeps its place, however many there are
     places = Sample.objects.filter(
         policy=policy,
-        turn_id__range=(near[0], near[-1]),
+        turn_id__gte=near[0],
+        turn_id__lte=near[-1],
         state__in=(SampleState.READY, SampleState.CLAIMED, SampleState.CONSUMED, SampleState.DROPPED),
     )
     entries = [_entry(*row, config=config, mean=mean) for row in places.values_list(*fields)]

@@ -340,6 +340,6 @@ def test_the_default_temperature_stays_where_nobody_asked_for_exploration(somebo
 
 
 def _id_of(moment: dt.datetime) -> object:
-    from apps.judging.upkeep import first_id_at
+    from kernel.ids import first_id_at
 
     return first_id_at(moment)
