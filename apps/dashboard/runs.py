@@ -1,6 +1,7 @@
 """Training runs: what they learned from, how far they are, what they measured, why they failed."""
 
 import uuid
+from operator import itemgetter
 from typing import Any
 
 from django.contrib import messages
@@ -60,25 +61,28 @@ def runs(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _curve(policy_id: uuid.UUID) -> list[dict[str, Any]]:
-    """Return the measures of a policy's last steps, oldest first."""
+    """Return the measures of a policy's last steps, by the number of the version that each made."""
     steps = (
         TrainingRun.objects.filter(policy_id=policy_id, state=RunState.SUCCEEDED)
         .order_by("-created_at")
         .values_list("finished_at", "metrics", "version__number")[:CURVE]
     )
-    return [
-        {
-            "t": finished.timestamp(),
-            "version": number,
-            **{
-                name: metrics[name]
-                for name in CURVES
-                if isinstance(metrics.get(name), int | float) and not isinstance(metrics.get(name), bool)
-            },
-        }
-        for finished, metrics, number in reversed(steps)
-        if finished is not None
-    ]
+    return sorted(
+        (
+            {
+                "t": finished.timestamp(),
+                "version": number,
+                **{
+                    name: metrics[name]
+                    for name in CURVES
+                    if isinstance(metrics.get(name), int | float) and not isinstance(metrics.get(name), bool)
+                },
+            }
+            for finished, metrics, number in steps
+            if finished is not None and number is not None
+        ),
+        key=itemgetter("version"),
+    )
 
 
 def _run(run_id: uuid.UUID) -> TrainingRun:

@@ -30,7 +30,7 @@
       legend: {live: true},
       cursor: {points: {size: 6}},
       scales: {x: {time: options.time !== false}, y: {range: options.range}},
-      axes: [axis, {...axis, size: 56}],
+      axes: [options.time === false ? {...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]} : axis, {...axis, size: 56}],
       series: [{label: options.time === false ? "version" : "time"}, ...lines.map((line) => ({
         label: line.label, stroke: colour(line.colour), width: 2, points: {show: times.length < 60, size: 5},
         spanGaps: true, value: (_, value) => value === null ? "-" : Number(value.toPrecision(4)).toString(),

@@ -1,0 +1,118 @@
+"""A tenant that looks like one in use: a week of turns, judged, trained on."""
+
+import datetime as dt
+import math
+import random
+import uuid
+
+from django.utils import timezone
+
+from apps.adapters.models import AdapterVersion, PointerMove, VersionState
+from apps.conversations.models import Session, Turn, TurnState
+from apps.learning.models import RunState, Sample, SampleState, TrainingRun
+from kernel.tenancy import system_scope
+from tests.apps.console.rows import Rows, fill
+
+QUESTIONS = (
+    "How do I boil an egg?",
+    "What is a good name for a cat?",
+    "Explain tides to me.",
+    "Which knot holds a hammock?",
+    "How long does bread keep?",
+)
+
+
+def lived_in(slug: str = "acme", *, days: int = 6, turns: int = 240) -> Rows:
+    """Make a tenant with `turns` turns over some days and a version for each 40 of them."""
+    rows = fill(slug, text="in plain words")
+    chance, now = random.Random(7), timezone.now()
+    with system_scope("test rows"):
+        parent = rows.version
+        for number in range(turns):
+            when = now - dt.timedelta(days=days) * (1 - number / turns)
+            if number % 40 == 0:
+                parent = _version(rows, parent, when, number / turns)
+            if number % 4 == 0:
+                session = Session.objects.create(
+                    tenant=rows.tenant, user=rows.user, policy=rows.policy, last_turn_at=when
+                )
+                Session.objects.filter(pk=session.pk).update(created_at=when)
+            failed = chance.random() < 0.02
+            turn = Turn.objects.create(
+                tenant=rows.tenant,
+                session=session,
+                policy=rows.policy,
+                version=parent,
+                state=TurnState.FAILED if failed else TurnState.COMPLETE,
+                messages=[{"role": "user", "content": chance.choice(QUESTIONS)}],
+                reply=None if failed else {"role": "assistant", "content": "Seven minutes in boiling water."},
+                request_hash="0" * 64,
+                body_sha256=uuid.uuid4().hex * 2,
+                usage={"prompt_tokens": 40, "completion_tokens": chance.randint(10, 90)},
+                first_token_ms=None if failed else chance.gauss(420, 60) + 80 * math.sin(number / 20),
+                latency_ms=None if failed else chance.gauss(2100, 300),
+                completed_at=None if failed else when,
+            )
+            Turn.objects.filter(pk=turn.pk).update(created_at=when)
+            if not failed:
+                Sample.objects.create(
+                    tenant=rows.tenant,
+                    policy=rows.policy,
+                    turn=turn,
+                    source="live",
+                    state=SampleState.READY,
+                    reward=1.0 if chance.random() < 0.2 + 0.7 * number / turns else -1.0,
+                    version=parent,
+                )
+    return rows
+
+
+def _version(rows: Rows, parent: AdapterVersion, when: dt.datetime, part: float) -> AdapterVersion:
+    run_id, number = uuid.uuid4(), parent.number + 1
+    sha256 = uuid.uuid4().hex * 2
+    version = AdapterVersion.objects.create(
+        tenant=rows.tenant,
+        policy=rows.policy,
+        number=number,
+        parent=parent,
+        depth=number,
+        served_name=f"p{rows.policy.pk.hex[-8:]}-v{number}-{sha256[:8]}",
+        sha256=sha256,
+        path=f"{rows.tenant.pk}/{number}",
+        rank=16,
+        alpha=32,
+        state=VersionState.READY,
+        run_id=run_id,
+        metrics={"loss": 1.4 - part, "rollout_k3": 0.01 + 0.02 * part},
+    )
+    run = TrainingRun.objects.create(
+        id=run_id,
+        tenant=rows.tenant,
+        policy=rows.policy,
+        state=RunState.SUCCEEDED,
+        trigger="threshold",
+        parent=parent,
+        version=version,
+        metrics={
+            "loss": 1.4 - part + 0.1 * math.sin(7 * part),
+            "reward_mean": 2 * part - 1,
+            "rollout_k3": 0.01 + 0.02 * part,
+            "ess": 0.95 - 0.2 * part,
+            "clip_fraction": 0.02 + 0.05 * part,
+        },
+        started_at=when,
+        finished_at=when + dt.timedelta(seconds=40),
+    )
+    move = PointerMove.objects.create(
+        tenant=rows.tenant,
+        policy=rows.policy,
+        from_version=parent,
+        to_version=version,
+        actor="system:test",
+        reason="newer",
+    )
+    for model, key in ((AdapterVersion, version.pk), (TrainingRun, run.pk), (PointerMove, move.pk)):
+        model._default_manager.filter(pk=key).update(created_at=when)
+    rows.policy.live = version
+    rows.policy.save(update_fields=["live"])
+    return version

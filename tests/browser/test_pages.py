@@ -1,0 +1,112 @@
+"""Every page of the dashboard in a real browser: both widths, both themes, no fault that axe finds, no horizontal scroll.
+
+With `ATTUNE_SCREENSHOTS=docs/pages` the pictures are written there.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.apps.console.rows import Rows
+from tests.browser.conftest import signed_in
+from tests.browser.rows import lived_in
+
+pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
+AXE = (Path(__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+SHOTS = os.environ.get("ATTUNE_SCREENSHOTS")
+
+
+@pytest.fixture
+def acme(transactional_db: None) -> Rows:
+    del transactional_db
+    return lived_in()
+
+
+def addresses(rows: Rows) -> dict[str, str]:
+    """Return the address of every page, by the name of its picture."""
+    here = f"/t/{rows.tenant.slug}"
+    return {
+        "overview": f"{here}/?range=7d",
+        "sessions": f"{here}/sessions",
+        "session": f"{here}/sessions/{rows.session.pk}",
+        "adapters": f"{here}/adapters",
+        "adapter": f"{here}/adapters/{rows.version.pk}",
+        "runs": f"{here}/runs",
+        "run": f"{here}/runs/{rows.run.pk}",
+        "keys": f"{here}/keys",
+        "members": f"{here}/members",
+        "settings": f"{here}/settings",
+        "audit": f"{here}/audit",
+    }
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1440])
+def test_every_page_is_whole(acme: Rows, web: str, chromium: Browser, width: int, scheme: str) -> None:
+    with signed_in(chromium, web, acme.user, width=width, scheme=scheme) as window:
+        page = window.new_page()
+        said: list[str] = []
+        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        for name, path in addresses(acme).items():
+            answer = page.goto(path)
+            assert answer is not None
+            assert answer.status == 200, name
+            page.wait_for_load_state("networkidle")
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, (name, wide)
+            assert serious(page) == [], name
+            if SHOTS:
+                Path(SHOTS).mkdir(parents=True, exist_ok=True)
+                page.screenshot(path=f"{SHOTS}/{name}-{width}-{scheme}.png")
+        assert said == []
+
+
+def serious(page: Page) -> list[str]:
+    """Return what axe-core finds that is serious or worse."""
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run()")
+    return [
+        f"{one['id']}: {node['html'][:200]}"
+        for one in found["violations"]
+        if one["impact"] in {"serious", "critical"}
+        for node in one["nodes"]
+    ]
+
+
+def test_charts_are_drawn_and_times_are_in_the_readers_zone(acme: Rows, web: str, chromium: Browser) -> None:
+    with signed_in(chromium, web, acme.user) as window:
+        page = window.new_page()
+        page.goto("/t/acme/")
+        assert page.locator(".charts canvas").count() == 3
+        page.goto("/t/acme/runs")
+        assert page.locator(".charts canvas").count() == 5
+        page.goto("/t/acme/sessions")
+        first = page.locator("td time").first
+        assert "UTC" not in first.inner_text()
+        assert "UTC" in (first.get_attribute("title") or "")
+
+
+def test_a_page_is_walked_with_the_keyboard(acme: Rows, web: str, chromium: Browser) -> None:
+    with signed_in(chromium, web, acme.user) as window:
+        page = window.new_page()
+        page.goto("/t/acme/sessions")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_a_key_is_made_and_copied(acme: Rows, web: str, chromium: Browser) -> None:
+    with signed_in(chromium, web, acme.user, width=360) as window:
+        window.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = window.new_page()
+        page.goto("/t/acme/keys")
+        page.get_by_role("textbox", name="Name").fill("laptop")
+        page.get_by_role("button", name="Make it").click()
+        secret = page.locator(".secret").inner_text()
+        page.get_by_role("button", name="Copy").click()
+        page.get_by_role("button", name="Copied").wait_for()
+        assert page.evaluate("navigator.clipboard.readText()") == secret
