@@ -18,7 +18,7 @@ from apps.keys.services import Caller, authenticate
 from apps.memory import services
 from apps.memory.models import Preference, PreferenceState
 from apps.memory.people import Person, end_user_of
-from apps.memory.selectors import preferences_of, with_words
+from apps.memory.selectors import preferences_of, tokens_saved, with_words
 from kernel.errors import InvalidInput, NotFound
 from kernel.tenancy import tenant_scope
 
@@ -65,11 +65,11 @@ def _list(authorization: str | None, query: Mapping[str, str]) -> dict[str, Any]
         if after is not None:
             rows = rows.filter(id__lt=after)
         found = list(rows[: limit + 1])
-    return {
-        "object": "list",
-        "data": [_object(row) for row in found[:limit]],
-        "has_more": len(found) > limit,
-    }
+        return {
+            "object": "list",
+            "data": [_object(row) for row in found[:limit]],
+            "has_more": len(found) > limit,
+        }
 
 
 def _add(authorization: str | None, body: bytes) -> dict[str, Any]:
@@ -157,6 +157,7 @@ def _object(row: Any) -> dict[str, Any]:
         "first_seen": int(row.first_seen.timestamp()),
         "last_seen": int(row.last_seen.timestamp()),
         "revision": row.revision,
+        "tokens_saved": tokens_saved(row),
         "superseded_by": str(row.superseded_by_id) if row.superseded_by_id else None,
     }
 

@@ -71,6 +71,7 @@ class Preference(TenantModel):
         related_name="+",
         help_text="The version that showed that it need not be told.",
     )
+    held_since = models.DateTimeField(null=True, help_text="Since when no prompt is told of it.")
     reason = models.CharField(max_length=200, blank=True, help_text="Why it is in its state.")
     changed_at = models.DateTimeField(auto_now=True)
 
@@ -93,6 +94,11 @@ class Preference(TenantModel):
             models.CheckConstraint(
                 condition=Q(superseded_by__isnull=True) | Q(state=PreferenceState.SUPERSEDED),
                 name="preference_superseded_by_what",
+            ),
+            models.CheckConstraint(
+                condition=Q(state=PreferenceState.LEARNED, held_since__isnull=False)
+                | (~Q(state=PreferenceState.LEARNED) & Q(held_since__isnull=True)),
+                name="preference_learned_since_when",
             ),
             models.CheckConstraint(
                 condition=Q(superseded_by__isnull=True) | ~Q(superseded_by=F("id")),

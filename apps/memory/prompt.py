@@ -27,7 +27,7 @@ def told(found: Mapping[str, Any] | None) -> Told | None:
     tokens = 0
     for entry in found["entries"]:
         line = quoted(entry["words"])
-        cost = _tokens(line)
+        cost = cost_of(entry["words"])
         if cost <= left:
             left -= cost
             tokens += cost
@@ -54,6 +54,12 @@ def quoted(words: str) -> str:
     return f'- "{" ".join(words.split()).translate(_QUOTES)}"'
 
 
+def cost_of(words: str) -> int:
+    """Return how many tokens of a prompt it takes to tell an entry."""
+    said = _tokens(f"{quoted(words)}\n")
+    return said + _tokens(f" {' '.join(words.split())}") if settings.MEMORY_REMINDER else said
+
+
 @lru_cache(maxsize=4096)
-def _tokens(line: str) -> int:
-    return chat_format().count(f"{line}\n")
+def _tokens(text: str) -> int:
+    return chat_format().count(text)

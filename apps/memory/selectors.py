@@ -1,14 +1,15 @@
 """Read preferences: words, evidence, and what a prompt would be told."""
 
-import datetime as dt
 import uuid
 from typing import Any
 
 from django.db.models import Case, CharField, Count, F, Max, Min, OuterRef, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce, Greatest
 
+from apps.conversations.models import Turn, TurnKind
 from apps.memory.models import KEPT, Evidence, MemorySetting, Preference
 from apps.memory.people import Person
+from apps.memory.prompt import cost_of
 from kernel.calls import call, run
 
 
@@ -64,6 +65,15 @@ def told_now(*, tenant_id: uuid.UUID, person: Person) -> dict[str, Any]:
     return answer
 
 
-def age_days(moment: dt.datetime, now: dt.datetime) -> float:
-    """Return how long ago something was, days."""
-    return max(0.0, (now - moment).total_seconds() / 86_400)
+def tokens_saved(row: Any) -> int:
+    """Return how many prompt tokens a learned preference (with its words) has saved: its cost for each request since."""
+    if row.held_since is None:
+        return 0
+    requests = Turn.objects.filter(
+        policy_id=row.policy_id,
+        kind=TurnKind.LIVE,
+        session__user_id=row.user_id,
+        session__end_user_id=row.end_user_id,
+        created_at__gte=row.held_since,
+    ).count()
+    return requests * cost_of(row.words)

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from apps.console import show
 from apps.console.admin.base import Act, ConsoleAdmin
 from apps.memory.models import Lesson, MemorySetting, Preference, PreferenceState
-from apps.memory.selectors import with_words
+from apps.memory.selectors import tokens_saved, with_words
 from apps.memory.services import delete_preference
 
 
@@ -58,6 +58,8 @@ class PreferenceAdmin(ConsoleAdmin):
         "revision",
         "superseded_by",
         "held_by_version",
+        "held_since",
+        "saved",
     )
     holds_text = True
     acts = (
@@ -99,6 +101,11 @@ class PreferenceAdmin(ConsoleAdmin):
     def last_seen_at(self, row: Any) -> Any:
         """Return when it was last said."""
         return row.last_seen
+
+    @admin.display(description="prompt tokens saved")
+    def saved(self, row: Any) -> int:
+        """Return what not telling it has saved since the weights hold it."""
+        return tokens_saved(row)
 
     @admin.display(description="held by version")
     def held_by_version(self, row: Preference) -> SafeString | str:

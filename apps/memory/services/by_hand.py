@@ -124,7 +124,8 @@ def set_setting(*, policy: Policy, actor: str, **values: Any) -> MemorySetting:
 def _say(person: Person, row: Preference, wish: Wish, *, pinned: bool) -> None:
     row.own_words, row.fingerprint, row.topics = wish.words, wish.compared.fingerprint, list(wish.topics)
     row.general, row.pinned, row.revision = True, pinned, row.revision + 1
-    row.state, row.superseded_by, row.held_by, row.reason = PreferenceState.ACTIVE, None, None, ""
+    row.state, row.superseded_by, row.reason = PreferenceState.ACTIVE, None, ""
+    row.held_by = row.held_since = None
     row.save()
 
 

@@ -73,20 +73,23 @@ def supersede(rows: Iterable[Preference], *, by: Preference, reason: str) -> Non
     """Take preferences out of the prompt because another holds."""
     for row in rows:
         row.state, row.superseded_by, row.reason, row.pinned = PreferenceState.SUPERSEDED, by, reason, False
-        row.save(update_fields=["state", "superseded_by", "reason", "pinned", "changed_at"])
+        row.held_by = row.held_since = None
+        row.save()
 
 
 def revive(row: Preference, reason: str = "") -> None:
     """Tell a preference again."""
-    row.state, row.superseded_by, row.held_by, row.reason = PreferenceState.ACTIVE, None, None, reason
-    row.save(update_fields=["state", "superseded_by", "held_by", "reason", "changed_at"])
+    row.state, row.superseded_by, row.reason = PreferenceState.ACTIVE, None, reason
+    row.held_by = row.held_since = None
+    row.save(update_fields=["state", "superseded_by", "held_by", "held_since", "reason", "changed_at"])
 
 
 def bury(row: Preference, reason: str) -> None:
     """Delete a preference: its words are gone, the tombstone keeps the same turns from bringing it back."""
     row.evidence.update(words="")
     row.state, row.own_words, row.pinned = PreferenceState.DELETED, "", False
-    row.superseded_by, row.held_by, row.reason = None, None, reason
+    row.superseded_by, row.reason = None, reason
+    row.held_by = row.held_since = None
     row.save()
 
 

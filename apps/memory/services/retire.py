@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Sequence
 
 from django.db import transaction
+from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion
 from apps.memory.models import Preference, PreferenceState
@@ -23,7 +24,8 @@ def retire(*, preference_ids: Sequence[uuid.UUID], version: AdapterVersion, reas
         )
         for row in rows:
             row.state, row.held_by, row.reason = PreferenceState.LEARNED, version, reason[:200]
-            row.save(update_fields=["state", "held_by", "reason", "changed_at"])
+            row.held_since = timezone.now()
+            row.save(update_fields=["state", "held_by", "held_since", "reason", "changed_at"])
             audit.record(
                 actor=ACTOR,
                 action="memory.retire",

@@ -12,6 +12,7 @@ from apps.conversations.models import Feedback, Session, Turn, TurnKind
 from apps.memory import services
 from apps.memory.models import Evidence, Preference, PreferenceState, Source
 from apps.memory.prompt import HEADING
+from apps.memory.selectors import preferences_of, tokens_saved
 from apps.memory.services.entries import MOST
 from kernel.errors import Conflict, NotFound
 from kernel.models import AuditEntry
@@ -73,7 +74,8 @@ def test_an_accepted_hint_is_told_from_then_on(somebody: Somebody) -> None:
     assert block is not None
     assert block.text == f'{HEADING}\n- "{HINT}"'
     assert block.entries == ({"id": str(row.id), "revision": 1},)
-    assert block.tokens == len(f'- "{HINT}"\n')  # the tests' tokeniser: one a byte
+    assert block.tokens == len(f'- "{HINT}"\n {HINT}')  # the tests' tokeniser: one a byte
+    assert block.reminder == HINT
 
     with tenant_scope(somebody.tenant.id):
         assert services.remember(turn_id=turn.id) == []  # the message came twice
@@ -238,6 +240,10 @@ def test_learned_ones_leave_the_prompt_and_come_back_when_asked_for_again(somebo
         assert services.retire(preference_ids=[row.id], version=version, reason="again") == 0
     assert words_told(somebody) == []
     assert kept(somebody)[0].held_by_id == version.id
+    add_turn(somebody)
+    with tenant_scope(somebody.tenant.id):
+        (held,) = preferences_of(person(somebody))
+        assert tokens_saved(held) == len(f'- "{HINT}"\n {HINT}')
 
     hear(somebody, HINT)
     assert words_told(somebody) == [HINT]
@@ -254,6 +260,7 @@ def test_the_budget_takes_the_strongest(somebody: Somebody, settings: Settings) 
     for _ in range(2):
         hear(somebody, "Use a numbered list.")
     add(somebody, "Call me Sam.")
+    settings.MEMORY_REMINDER = False
     settings.MEMORY_BUDGET_TOKENS = len('- "Use a numbered list."\n') + len('- "Call me Sam."\n')
     assert words_told(somebody) == ["Use a numbered list.", "Call me Sam."]
 
@@ -271,6 +278,7 @@ def test_old_evidence_weighs_less(somebody: Somebody, settings: Settings) -> Non
         cursor.execute("SELECT 1")
         Evidence.objects.update(created_at="2020-01-01T00:00:00Z")
     hear(somebody, "Use a numbered list.")
+    settings.MEMORY_REMINDER = False
     settings.MEMORY_BUDGET_TOKENS = len('- "Use a numbered list."\n')
     assert words_told(somebody) == ["Use a numbered list."]
 
