@@ -42,7 +42,15 @@ class Parent:
 
 def version_hash(weights: bytes, config: bytes) -> str:
     """SHA-256 of adapter_model.safetensors followed by adapter_config.json."""
-    return hashlib.sha256(weights + config).hexdigest()
+    return _digests(weights, config)[0]
+
+
+def _digests(weights: bytes, config: bytes) -> tuple[str, str]:
+    """The version's hash and the weights' own; they are read once for both."""
+    digest = hashlib.sha256(weights)
+    whole = digest.copy()
+    whole.update(config)
+    return whole.hexdigest(), digest.hexdigest()
 
 
 def read_parent(directory: Path, expected: str | None) -> Parent:
@@ -52,15 +60,14 @@ def read_parent(directory: Path, expected: str | None) -> Parent:
     """
     try:
         weights, config = (directory / WEIGHTS).read_bytes(), (directory / CONFIG).read_bytes()
-        found = version_hash(weights, config)
+        found, own = _digests(weights, config)
         manifest: dict[str, Any] = {}
         optimizer = None
         if (directory / MANIFEST).exists():
             manifest = json.loads((directory / MANIFEST).read_bytes())
-            contents = {WEIGHTS: weights, CONFIG: config}
             for name, digest in manifest["files"].items():
-                data = contents[name] if name in contents else (directory / name).read_bytes()
-                if hashlib.sha256(data).hexdigest() != digest:
+                data = weights if name == WEIGHTS else (directory / name).read_bytes()
+                if (own if name == WEIGHTS else hashlib.sha256(data).hexdigest()) != digest:
                     raise StepFailedError("bad_parent", f"{directory / name} is not what its manifest says")
                 if name == OPTIMIZER:
                     optimizer = load_tensors(data)
@@ -106,8 +113,10 @@ def write_artefact(
     weight_bytes = save_tensors(weights, metadata={"format": "pt"})
     config_bytes = _json(config)
     contents = {WEIGHTS: weight_bytes, CONFIG: config_bytes, OPTIMIZER: save_tensors(optimizer)}
-    digest = version_hash(weight_bytes, config_bytes)
-    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+    digest, own = _digests(weight_bytes, config_bytes)
+    hashes = {
+        name: own if name == WEIGHTS else hashlib.sha256(data).hexdigest() for name, data in contents.items()
+    }
     contents[MANIFEST] = _json(
         {
             "format": 1,

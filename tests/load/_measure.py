@@ -50,7 +50,14 @@ def random_model(directory: Path, shape: str, *, seed: int = 0, dtype: torch.dty
 
     torch.manual_seed(seed)
     config = LlamaConfig(**SHAPES[shape], max_position_embeddings=4096, tie_word_embeddings=True)
-    LlamaForCausalLM(config).to(dtype or torch.float32).save_pretrained(directory)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(
+        dtype or torch.float32
+    )  # made small, not made small afterwards: eight billion weights
+    try:
+        LlamaForCausalLM(config).save_pretrained(directory)
+    finally:
+        torch.set_default_dtype(before)
     return directory
 
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ from trainer.contracts import (
     LossConfig,
     SampleInput,
     StepConfig,
+    StepReport,
     StepRequest,
 )
 from trainer.learn import Lot, Material, accumulate
@@ -33,6 +37,7 @@ from trainer.model.parallel import choose_device, join
 from trainer.model.policy import PolicyModel
 from trainer.optim import clip_gradient
 from trainer.signals import read_signals, shares
+from trainer.step import run_step
 from trainer.tenants import Member, accumulate_together, run_steps
 
 SPEC = LoraSpec()
@@ -112,20 +117,47 @@ def peak_memory(directory: Path, tenants: int, tokens: int, folder: Path) -> int
     return int(json.loads(found.stdout.splitlines()[-1])["peak"])
 
 
-def measure(directory: Path, folder: Path, tenants: int, tokens: int) -> None:
-    """The process that `peak_memory` starts."""
-    model = PolicyModel(directory, ranks=join(choose_device("cpu")), dtype=torch.float32)
-    requests = [
+def requests_for(tenants: int, tokens: int, folder: Path) -> list[StepRequest]:
+    """A whole step of each of so many tenants, from fresh adapters."""
+    config = StepConfig(max_rollout_k3=1e9, min_ess=0.0, max_step_k3=1e9)
+    return [
         StepRequest(
             run_id=str(tenant), out_dir=str(folder / f"{tenants}-{tenant}"), samples=(batch(tenant, tokens),),
-            baseline=BASELINE, config=StepConfig(max_rollout_k3=1e9, min_ess=0.0, max_step_k3=1e9), seed=tenant,
+            baseline=BASELINE, config=config, seed=tenant,
         )
         for tenant in range(tenants)
     ]  # fmt: skip
-    reports = run_steps(model, requests)
+
+
+def made(reports: Sequence[StepReport]) -> None:
     if {report.outcome for report in reports} != {"made"}:
         raise SystemExit(str([report.reason for report in reports]))
+
+
+def measure(directory: Path, folder: Path, tenants: int, tokens: int) -> None:
+    """The process that `peak_memory` starts."""
+    model = PolicyModel(directory, ranks=join(choose_device("cpu")), dtype=torch.float32)
+    made(run_steps(model, requests_for(tenants, tokens, folder)))
     print(json.dumps({"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+
+
+def whole_steps(model: PolicyModel, tenants: int, tokens: int, folder: Path) -> dict[str, float]:
+    """Seconds a tenant, by the clock on the wall and by the processor, of whole steps: paging, export, hash and fsync too."""
+    found = {}
+    for name in ("alone", "together"):
+        place = folder / name
+        requests = requests_for(tenants, tokens, place)
+        wall, busy = time.perf_counter(), time.process_time()
+        made(
+            run_steps(model, requests)
+            if name == "together"
+            else [run_step(model, request) for request in requests]
+        )
+        found[f"whole_{name}_wall_s"] = (time.perf_counter() - wall) / tenants
+        found[f"whole_{name}_cpu_s"] = (time.process_time() - busy) / tenants
+        shutil.rmtree(place)
+    found["whole_ratio_cpu"] = found["whole_together_cpu_s"] / found["whole_alone_cpu_s"]
+    return found
 
 
 def main() -> None:
@@ -134,7 +166,7 @@ def main() -> None:
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--tenants", type=int, default=64)
     parser.add_argument("--tokens", type=int, default=32)
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--no-memory", action="store_true")
     parser.add_argument("--measure", nargs=2, type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -154,6 +186,7 @@ def main() -> None:
         timings = side_by_side(
             {"one at a time": arms.alone, "together": arms.together}, repeats=options.repeats
         )
+        whole = whole_steps(model, min(options.tenants, 16), options.tokens, folder / "whole")
     first, second = arms.norms[: options.tenants], arms.norms[options.tenants : 2 * options.tenants]
     publish(
         "trainer_tenants",
@@ -162,6 +195,7 @@ def main() -> None:
             "norm_gap": max(abs(a - b) for a, b in zip(first, second, strict=True)),
             "norm_max": max(first),
             **memory,
+            **whole,
             "tenants": options.tenants,
             "tokens": options.tokens,
             "at_once": TOGETHER_AT_MOST,

@@ -231,6 +231,28 @@ def test_several_updates_compare_with_the_policy_as_the_step_began(
     assert report.metrics["opd_kl_mean"] > 0
 
 
+def test_an_interpolated_prox_goes_by_each_samples_staleness(
+    model: PolicyModel, sample: Make, request_for: For
+) -> None:
+    def loss(staleness: int, **fields: object) -> float:
+        on_policy = sample(1, length=8)
+        assert on_policy.output_logprobs is not None
+        gaps = (-0.5, 0.5, -0.1, 0.1, -0.9, 0.9, 0.3, -0.3)
+        moved = [min(0.0, said + gap) for said, gap in zip(on_policy.output_logprobs, gaps, strict=True)]
+        off = SampleInput.from_json(
+            {**on_policy.to_json(), "output_logprobs": moved, "reward": 1.0, "staleness": staleness}
+        )
+        request = request_for("r", [off], baseline=ZERO, dry_run=True, min_ess=0.0, **fields)
+        return run_step(model, request).metrics["loss"]
+
+    fresh, plain = loss(0), loss(0, loss_policy_form="plain")
+    assert loss(0, loss_prox="interpolated") == pytest.approx(fresh)
+    # one step back the anchor is the sampler, so the weight is 1 and the ratio is the whole of it
+    assert loss(1, loss_prox="interpolated") == pytest.approx(plain)
+    assert loss(1) == pytest.approx(fresh)
+    assert plain != pytest.approx(fresh, rel=1e-3)
+
+
 @pytest.mark.parametrize("form", ["gspo", "cispo"])
 @pytest.mark.parametrize("aggregation", ["token", "sequence", "constant"])
 def test_every_form_makes_a_step(
