@@ -32,6 +32,9 @@ _GROUPS: list[tuple[str, list[tuple[str, str, str]]]] = [
         [
             ("Samples", "learning_sample", "dataset"),
             ("Runs", "learning_trainingrun", "model_training"),
+            ("Drift readings", "learning_driftreading", "show_chart"),
+            ("Crossings", "learning_crossing", "trending_up"),
+            ("Training pauses", "learning_trainingpause", "pause_circle"),
             ("Policies", "adapters_policy", "tune"),
             ("Memory settings", "memory_memorysetting", "psychology"),
             ("Lessons", "memory_lesson", "school"),

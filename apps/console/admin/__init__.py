@@ -8,6 +8,7 @@ from django.contrib.auth.models import Group
 from apps.console.admin import (
     alerts,
     conversations,
+    drift,
     fleet,
     judging,
     memory,
@@ -20,6 +21,7 @@ from apps.console.admin import (
 __all__ = [
     "alerts",
     "conversations",
+    "drift",
     "fleet",
     "judging",
     "memory",

@@ -14,6 +14,7 @@ from apps.console.admin.base import Act, ConsoleAdmin
 from apps.conversations.models import Session, Turn
 from apps.engines.models import LoadedAdapter
 from apps.learning import refusals
+from apps.learning.drift import pauses, selectors
 from apps.learning.models import OPEN_RUN_STATES, Sample, SampleState, TrainingRun
 from apps.learning.runs import request_run
 
@@ -37,6 +38,16 @@ def _replay(policy: Policy, who: str, why: str) -> str:
 def _to_base(policy: Policy, who: str, why: str) -> str:
     move_pointer(policy_id=policy.pk, to_version_id=None, actor=who, reason=why)
     return f"{policy.name} answers from the bare base now."
+
+
+def _pause(policy: Policy, who: str, why: str) -> str:
+    pauses.pause(policy_id=policy.pk, actor=who, reason=why)
+    return f"{policy.name} makes no more steps until somebody resumes it; its turns are served and kept."
+
+
+def _resume(policy: Policy, who: str, why: str) -> str:
+    pauses.resume(policy_id=policy.pk, actor=who, reason=why)
+    return f"{policy.name} trains again as soon as a batch waits."
 
 
 def _make_live(version: AdapterVersion, who: str, why: str) -> str:
@@ -108,6 +119,26 @@ class PolicyAdmin(ConsoleAdmin):
             do=_to_base,
             offered=lambda policy: policy.live_id is not None,
         ),
+        Act(
+            name="pause-training",
+            label="Pause training",
+            question=lambda policy: (
+                f"{policy.tenant} / {policy.name} makes no more steps until somebody resumes it. A step under way ends. "
+                "Turns are served, judged and kept meanwhile."
+            ),
+            do=_pause,
+            offered=lambda policy: not pauses.why_paused(policy.pk),
+        ),
+        Act(
+            name="resume-training",
+            label="Resume training",
+            question=lambda policy: (
+                f"Training of {policy.tenant} / {policy.name} stands still: {pauses.why_paused(policy.pk)}. "
+                "It goes on; what stopped it counts as dealt with, and would stop it anew."
+            ),
+            do=_resume,
+            offered=lambda policy: bool(pauses.why_paused(policy.pk)),
+        ),
     )
     panels_template = "console/policy.html"
 
@@ -125,11 +156,14 @@ class PolicyAdmin(ConsoleAdmin):
         return rows
 
     def panels(self, policy: Policy) -> dict[str, object]:
-        """Show the last versions and moves."""
+        """Show the last versions and moves, and how far it has drifted."""
         return {
             "versions": policy.versions.select_related("parent").order_by("-number")[:20],
             "moves": policy.moves.select_related("from_version", "to_version").order_by("-created_at")[:20],
             "live_id": policy.live_id,
+            "gauges": selectors.series(policy.pk),
+            "crossings": selectors.crossings(policy.pk),
+            "paused": pauses.why_paused(policy.pk),
         }
 
     @admin.display(description="live version", ordering="live__number")

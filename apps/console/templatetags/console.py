@@ -1,8 +1,11 @@
 """What the console's templates need beyond Django's own filters."""
 
 from django import template
+from django.utils.safestring import SafeString
 
 from apps.console import show
+from apps.console.spark import spark
+from apps.learning.drift.selectors import Series
 
 register = template.Library()
 register.filter("chip", show.chip)
@@ -10,3 +13,16 @@ register.filter("reward", show.reward)
 register.filter("short", show.short)
 register.filter("in_brief", show.in_brief)
 register.filter("seconds", show.seconds)
+
+
+@register.filter
+def sparkline(series: Series) -> SafeString:
+    """Draw a measure over time, with the bound of its newest reading."""
+    last = series.last
+    return spark([point.value for point in series.points], last.limit if last else None)
+
+
+@register.filter
+def digits(value: float) -> str:
+    """Return a number to three digits."""
+    return f"{value:.3g}"

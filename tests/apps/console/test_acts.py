@@ -246,3 +246,24 @@ def test_a_dead_delivery_is_replayed_and_an_endpoint_switched_off_and_on(
         "webhook.disable",
         "webhook.enable",
     ]
+
+
+def test_training_is_paused_and_resumed_from_the_policys_page(
+    acme: Rows, console: Client, boss: User
+) -> None:
+    page = reverse("admin:adapters_policy_change", args=[acme.policy.pk])
+    before = console.get(page).content.decode()
+    assert act_url(acme.policy, "resume-training") not in before
+    assert "the effective sample size" in before  # the gauges, with their line
+    assert 'class="at-spark"' in before
+    done = console.post(act_url(acme.policy, "pause-training"), WHY, follow=True).content.decode()
+    assert "Pause training: default makes no more steps until somebody resumes it" in done
+    assert "because I say so" in done
+    again = console.post(act_url(acme.policy, "pause-training"), WHY, follow=True).content.decode()
+    assert "not done. training of default is paused already" in again
+    console.post(act_url(acme.policy, "resume-training"), WHY)
+    assert act_url(acme.policy, "resume-training") not in console.get(page).content.decode()
+    assert [action for action, _ in acts_of(boss) if not action.startswith("console.")] == [
+        "policy.pause",
+        "policy.resume",
+    ]

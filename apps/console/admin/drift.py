@@ -1,0 +1,107 @@
+"""Readings of the drift gauges, crossings of their bounds, pauses of training."""
+
+from django.contrib import admin
+from django.utils.safestring import SafeString
+
+from apps.console import show
+from apps.console.admin.base import ConsoleAdmin
+from apps.learning.drift.models import Crossing, DriftReading, TrainingPause
+
+
+@admin.register(DriftReading)
+class ReadingAdmin(ConsoleAdmin):
+    """One gauge of one policy at a run's end, or over a week."""
+
+    list_display = ("created_at", "tenant", "policy", "gauge", "version_number", "in_short")
+    list_select_related = ("tenant", "policy", "version")
+    list_filter = ("gauge", "tenant")
+    search_fields = ("=id", "=run__id", "policy__name", "tenant__slug")
+    date_hierarchy = "created_at"
+    ordering = ("-id",)
+    heavy = ("detail", "bounds")
+    fields = (
+        "created_at",
+        "tenant",
+        "policy",
+        "gauge",
+        "run",
+        "version_number",
+        "since",
+        "until",
+        "measured",
+        "behind_it",
+        "held_against",
+        "id",
+    )
+
+    @admin.display(description="version")
+    def version_number(self, reading: DriftReading) -> SafeString | str:
+        """Return the version it speaks of."""
+        return show.version(reading.version)
+
+    @admin.display(description="measures")
+    def in_short(self, reading: DriftReading) -> str:
+        """Return the measures in one line."""
+        return show.cut(show.in_brief(reading.values), 160)
+
+    @admin.display(description="measures")
+    def measured(self, reading: DriftReading) -> SafeString:
+        """Return the measures."""
+        return show.as_json(reading.values)
+
+    @admin.display(description="behind them")
+    def behind_it(self, reading: DriftReading) -> SafeString:
+        """Return histograms and counts."""
+        return show.as_json(reading.detail)
+
+    @admin.display(description="bounds then")
+    def held_against(self, reading: DriftReading) -> SafeString:
+        """Return the limits and what a crossing would have done."""
+        return show.as_json(reading.bounds)
+
+
+@admin.register(Crossing)
+class CrossingAdmin(ConsoleAdmin):
+    """Measures that went past their bound, and what was done."""
+
+    list_display = ("created_at", "tenant", "policy", "measure", "action_chip", "words", "done", "cleared_at")
+    list_select_related = ("tenant", "policy")
+    list_filter = ("action", "tenant")
+    search_fields = ("=id", "=measure", "policy__name", "tenant__slug")
+    date_hierarchy = "created_at"
+    ordering = ("-id",)
+    fields = (
+        "created_at",
+        "tenant",
+        "policy",
+        "measure",
+        "value",
+        "bound",
+        "action_chip",
+        "words",
+        "done",
+        "acted_at",
+        "cleared_at",
+        "cleared_by",
+        "reading",
+        "version",
+        "id",
+    )
+
+    @admin.display(description="action", ordering="action")
+    def action_chip(self, crossing: Crossing) -> SafeString:
+        """Return what it asked for."""
+        return show.chip(crossing.action)
+
+
+@admin.register(TrainingPause)
+class PauseAdmin(ConsoleAdmin):
+    """When training of policies stood still, and why. It is resumed on the policy's page."""
+
+    list_display = ("created_at", "tenant", "policy", "reason", "actor", "resumed_at", "resumed_by")
+    list_select_related = ("tenant", "policy")
+    list_filter = ("tenant",)
+    search_fields = ("=id", "policy__name", "tenant__slug")
+    date_hierarchy = "created_at"
+    ordering = ("-id",)
+    fields = ("created_at", "tenant", "policy", "reason", "actor", "resumed_at", "resumed_by", "id")

@@ -1,0 +1,68 @@
+"""Read how far a policy has drifted: every measure over time, with the bound that held."""
+
+import datetime as dt
+import uuid
+from dataclasses import dataclass, field
+
+from apps.learning.drift.bounds import BOUNDS, Bound
+from apps.learning.drift.models import Crossing, DriftReading, Gauge
+
+READINGS = 100  # of a gauge, the newest
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One reading of one measure. `limit` is the bound that held then, None where it was off."""
+
+    at: dt.datetime
+    value: float
+    limit: float | None
+    run_id: uuid.UUID | None
+
+
+@dataclass(slots=True)
+class Series:
+    """One measure over time, oldest first."""
+
+    bound: Bound
+    points: list[Point] = field(default_factory=list)
+    action: str = ""
+    """What a crossing would have done at the newest reading; "" where the bound was off."""
+
+    @property
+    def last(self) -> Point | None:
+        """The newest reading."""
+        return self.points[-1] if self.points else None
+
+    @property
+    def past(self) -> bool:
+        """Whether the newest reading is past the bound that held."""
+        last = self.last
+        if last is None or last.limit is None:
+            return False
+        return last.value > last.limit if self.bound.side == "over" else last.value < last.limit
+
+
+def series(policy_id: uuid.UUID, *, limit: int = READINGS) -> list[Series]:
+    """Return every measure that was ever read of a policy, in the order of `bounds`. Three queries."""
+    found = {bound.measure: Series(bound) for bound in BOUNDS}
+    for gauge in Gauge.values:
+        rows = DriftReading.objects.filter(policy_id=policy_id, gauge=gauge).order_by("-created_at")[:limit]
+        for row in reversed(rows):
+            for measure, value in row.values.items():
+                if measure in found:
+                    bound = row.bounds.get(measure)
+                    found[measure].action = bound[1] if bound else ""
+                    found[measure].points.append(
+                        Point(row.created_at, value, bound[0] if bound else None, row.run_id)
+                    )
+    return [one for one in found.values() if one.points]
+
+
+def crossings(policy_id: uuid.UUID, *, limit: int = 20) -> list[Crossing]:
+    """Return the newest crossings of a policy."""
+    return list(
+        Crossing.objects.filter(policy_id=policy_id)
+        .select_related("reading", "version")
+        .order_by("-created_at")[:limit]
+    )

@@ -1,0 +1,41 @@
+"""The drift of a policy as a line, as a table, as JSON and as a plot."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from apps.console.spark import spark
+from tests.apps.console.rows import Rows
+
+
+def test_a_line_has_a_point_for_each_reading_and_its_bound_where_it_is_in_sight() -> None:
+    drawn = str(spark([0.0, 1.0, 0.5], 0.75))
+    assert 'points="3.0,33.0 90.0,3.0 177.0,18.0"' in drawn
+    assert 'x1="0" x2="180" y1="10.5" y2="10.5"' in drawn
+    assert 'aria-label="3 readings, the last 0.5"' in drawn
+    assert "at-spark-bound" not in str(spark([0.01, 0.02], 5.0))
+    assert spark([], 1.0) == ""
+
+
+def test_the_command_says_what_is_past_its_bound(acme: Rows, tmp_path: Path) -> None:
+    def run(**options: object) -> str:
+        out = io.StringIO()
+        call_command("drift", tenant="acme", policy="default", stdout=out, **options)
+        return out.getvalue()
+
+    lines = run(plot=tmp_path / "drift.png").splitlines()
+    assert [line.split()[:3] for line in lines[:2]] == [
+        ["!", "rollout_learner", "rollout_k3"],
+        ["rollout_learner", "ess", "0.9"],
+    ]
+    assert lines[-1] == "Training is not paused."
+    assert (tmp_path / "drift.png").read_bytes()[:4] == b"\x89PNG"
+    said = json.loads(run(json=True))
+    assert said["measures"]["rollout_k3"]["past"] is True
+    assert said["measures"]["ess"]["readings"][0]["bound"] == 0.4
+    assert [row["measure"] for row in said["crossings"]] == ["rollout_k3"]
+    with pytest.raises(CommandError, match="acme has no policy other"):
+        call_command("drift", tenant="acme", policy="other")
