@@ -5,6 +5,7 @@ import uuid
 
 from django.db import InterfaceError, OperationalError
 
+from apps.judging.reasons import Reason
 from apps.learning import samples
 from apps.memory import services as memory
 from kernel.tenancy import tenant_scope
@@ -24,7 +25,9 @@ def make_sample(*, tenant_id: str, turn_id: str) -> None:
             raise
         except Exception as error:
             logger.exception("no sample could be made of turn %s", turn_id)
-            samples.set_aside(turn_id=uuid.UUID(turn_id), reason=f"error: {type(error).__name__}: {error}")
+            samples.set_aside(
+                turn_id=uuid.UUID(turn_id), reason=Reason.ERROR.say(f"{type(error).__name__}: {error}")
+            )
 
 
 def _remember(turn_id: uuid.UUID) -> None:

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
 from apps.adapters.store import StoreError
+from apps.judging.reasons import Reason
 from apps.learning import commits, fairness, runs
 from apps.learning.commits import StepResult
 from apps.learning.runs import Claim, LeaseLost
@@ -209,7 +210,7 @@ def _inputs(claim: Claim) -> list[SampleInput]:
         try:
             inputs.append(sample_input(sample, default_temperature=claim.policy.temperature))
         except ContractError as error:
-            reason = f"not trainable: {error}"
+            reason = Reason.NOT_TAKEN.say(str(error))
             aside = partial(runs.set_aside, run_id=claim.run.id, fence=claim.fence)
             _persist(claim, partial(aside, sample_id=sample.id, reason=reason))
     return inputs

@@ -57,6 +57,7 @@ def find_lost_work() -> None:
     with system_scope("lost work"):
         if backlog("judge") < ENOUGH:
             judging.ask_for_unjudged(older_than_s=LOST_AFTER_S, limit=AT_ONCE)
+            judging.ask_for_stalled(older_than_s=settings.JUDGE_TIMEOUT_S + 2 * LOST_AFTER_S)
             learning.ask_for_unsampled(older_than_s=LOST_AFTER_S, limit=AT_ONCE)
             alerts.ask_for_due(older_than_s=LOST_AFTER_S, limit=AT_ONCE)
         if backlog("train") < learning.queued_runs():

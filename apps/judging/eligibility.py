@@ -1,6 +1,8 @@
 """Which turns are judged at all."""
 
-from django.db.models import Q
+from typing import Any
+
+from django.db.models import Q, QuerySet
 
 from apps.conversations.models import Turn, TurnKind, TurnState
 from apps.judging.models import OptOut
@@ -27,8 +29,14 @@ def why_not_judged(turn: Turn) -> Reason | None:
 def person_opted_out(turn: Turn) -> bool:
     """Return whether the user or end user of a turn takes no part: today, or when it was said."""
     session = turn.session
-    person = Q(user_id=session.user_id)
-    if session.end_user_id is not None:
-        person |= Q(end_user_id=session.end_user_id)
-    since = Q(ended_at=None) | Q(ended_at__gt=turn.created_at)
-    return OptOut.objects.filter(person, since, tenant_id=turn.tenant_id).exists()
+    return (
+        opt_outs(session.user_id, session.end_user_id, turn.created_at)
+        .filter(tenant_id=turn.tenant_id)
+        .exists()
+    )
+
+
+def opt_outs(user: Any, end_user: Any, said_at: Any) -> QuerySet[OptOut]:
+    """Return the opt-outs in scope that hold for what a user or end user said at a moment; values or `OuterRef`s."""
+    person = Q(user_id=user) if end_user is None else Q(user_id=user) | Q(end_user_id=end_user)
+    return OptOut.objects.filter(person, Q(ended_at=None) | Q(ended_at__gt=said_at))

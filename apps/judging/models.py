@@ -315,6 +315,7 @@ class Rejudging(TenantModel):
     actor = models.CharField(max_length=200)
     cursor = models.UUIDField(null=True, help_text="Every turn of the window up to this one is judged.")
     total = models.PositiveIntegerField(help_text="Turns in the window when it was asked for.")
+    reason = models.CharField(max_length=300, blank=True, help_text="Why it ended early.")
     moved_at = models.DateTimeField(auto_now_add=True, help_text="When it last got further.")
     finished_at = models.DateTimeField(null=True)
 

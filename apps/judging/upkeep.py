@@ -9,7 +9,10 @@ from django.utils import timezone
 from apps.conversations.models import Turn, TurnKind, TurnState
 from apps.judging.models import Judgement, JudgementState
 from apps.judging.services import ask_for_judgement
+from apps.judging.services.windows import ask_for_stalled
 from kernel.ids import first_id_at
+
+__all__ = ["LOOK_BACK", "ask_for_stalled", "ask_for_unjudged"]
 
 LOOK_BACK = dt.timedelta(days=7)
 

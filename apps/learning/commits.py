@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.adapters import services as adapters
 from apps.adapters.models import AdapterVersion, Policy
+from apps.judging.reasons import Reason
 from apps.learning import exploration, fairness, schedule
 from apps.learning.drift import readings
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainingRun
@@ -111,7 +112,7 @@ def _nothing(run: TrainingRun, policy: Policy, result: StepResult) -> None:
         sample.state = SampleState.DROPPED
         sample.outcome = dict(result.sample_outcomes.get(str(sample.id), {}))
         own = str(sample.outcome.get("reason") or "")
-        sample.reason = (own or result.reason or result.code)[:200]
+        sample.reason = Reason.NOT_TAKEN.say(own or result.reason or result.code)
         sample.save()
     _learn_from(policy, run, result, samples)
     close(run, RunState.NO_OP, result.reason)

@@ -14,6 +14,7 @@ from django.utils import timezone
 from apps.adapters.models import AdapterVersion, Policy
 from apps.alerts import services as alerts
 from apps.alerts.models import Event, Severity
+from apps.judging.reasons import Reason
 from apps.learning import fairness, schedule
 from apps.learning.config import TrainingConfig, resolve
 from apps.learning.drift.pauses import why_paused
@@ -289,7 +290,7 @@ def refuse_samples(run: TrainingRun, config: TrainingConfig, reason: str) -> Non
         sample.state = SampleState.READY
         if sample.refusals >= config.refusals:
             sample.state = SampleState.DROPPED
-            sample.reason = f"quarantined after {sample.refusals} refused steps: {reason}"[:200]
+            sample.reason = Reason.QUARANTINED.say(f"after {sample.refusals} refused steps: {reason}")
         sample.save()
 
 

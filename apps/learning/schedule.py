@@ -13,6 +13,7 @@ from django.db.models import Min
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, Policy, VersionState
+from apps.judging.reasons import Reason
 from apps.learning.config import TrainingConfig, resolve
 from apps.learning.drift.pauses import why_paused
 from apps.learning.lineage import Lineage
@@ -103,12 +104,14 @@ def prune(policy: Policy, config: TrainingConfig) -> Lineage:
         useless = waiting.select_for_update(skip_locked=True).filter(version_id=version_id)
         ids = list(useless.values_list("id", flat=True))
         if staleness is None:
-            Sample.objects.filter(id__in=ids).update(state=SampleState.INELIGIBLE, reason="other branch")
+            Sample.objects.filter(id__in=ids).update(
+                state=SampleState.INELIGIBLE, reason=Reason.OTHER_BRANCH.say()
+            )
         else:
             Sample.objects.filter(id__in=ids).update(
                 state=SampleState.DROPPED,
                 staleness=staleness,
-                reason=f"stale: {staleness} steps, at most {config.max_staleness}",
+                reason=Reason.STALE.say(f"{staleness} steps, at most {config.max_staleness}"),
             )
     return lineage
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, VersionState
 from apps.conversations.models import Feedback, Turn, TurnKind, TurnState
+from apps.judging.eligibility import opt_outs
 from apps.judging.models import Judgement, JudgementState
 from apps.judging.services import ask_for_sample
 from apps.judging.upkeep import LOOK_BACK
@@ -30,11 +31,22 @@ def ask_for_unsampled(*, older_than_s: float, limit: int) -> int:
         Turn.objects.filter(id__gte=first_id_at(now - LOOK_BACK), sample__isnull=True)
         .exclude(state=TurnState.PENDING)
         .filter(completed_at__lt=now - dt.timedelta(seconds=older_than_s))
+        .exclude(
+            session__idle_at__isnull=True,
+            session__trajectory__outcome__isnull=True,
+            session__trajectory__isnull=False,
+        )
         .filter(
             never_judged
             | Exists(verdicts)
             | Exists(told)
             | Q(next_state_at__isnull=True, session__idle_at__isnull=False)
+            | Q(next_state_at__isnull=True, session__trajectory__outcome__isnull=False)
+            | Exists(
+                opt_outs(
+                    OuterRef("session__user_id"), OuterRef("session__end_user_id"), OuterRef("created_at")
+                )
+            )
         )
         .order_by("id")
         .values_list("tenant_id", "id")[:limit]

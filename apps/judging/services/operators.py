@@ -74,7 +74,9 @@ def change_judging(
         for name, value in changes.items():
             setattr(row, name, "" if name == "personal_data" and value is None else value)
         try:
-            row.full_clean(validate_unique=False, validate_constraints=False)
+            given = {name for name, value in changes.items() if value is not None}
+            others = [field.name for field in JudgeSettings._meta.fields if field.name not in given]  # noqa: SLF001
+            row.full_clean(exclude=others, validate_unique=False, validate_constraints=False)
         except ValidationError as error:
             field, problems = next(iter(error.message_dict.items()))
             raise InvalidInput(" ".join(problems), field=field) from error

@@ -136,7 +136,7 @@ def test_a_run_that_kills_every_worker_fails_and_quarantines_its_samples_in_the_
             assert (run.state, run.reason) == ("failed", "gave up after 2 attempts: out of memory")
             assert states_of(somebody) == expected
         assert Sample.objects.values_list("reason", flat=True).distinct().get() == (
-            "quarantined after 2 refused steps: out of memory"
+            "quarantined: after 2 refused steps: out of memory"
         )
 
 
@@ -169,7 +169,7 @@ def test_a_step_without_signal_makes_no_version_and_drops_its_samples(somebody: 
         run = commits.commit_run(run_id=taken.run.id, fence=taken.fence, result=result)
         assert (run.state, run.version, run.reason) == ("no_op", None, "the learning rate is 0")
         assert AdapterVersion.objects.count() == 0
-        assert set(Sample.objects.values_list("reason", flat=True)) == {"the learning rate is 0"}
+        assert set(Sample.objects.values_list("reason", flat=True)) == {"not taken: the learning rate is 0"}
     assert states_of(somebody) == {"dropped": 8}
     assert unsent(PUBLISH) == []
 

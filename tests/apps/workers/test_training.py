@@ -152,7 +152,7 @@ def test_a_sample_that_the_contract_does_not_take_is_set_aside_and_the_others_ar
     with tenant_scope(somebody.tenant.id):
         left = Sample.objects.get(state="dropped")
     assert left.turn_id == turn.id
-    assert left.reason.startswith("not trainable: SampleInput.temperature")
+    assert left.reason.startswith("not taken: SampleInput.temperature")
 
 
 def test_the_child_does_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> None:

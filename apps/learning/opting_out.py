@@ -1,0 +1,88 @@
+"""Users and end users who take no part in training: from the moment they say so, and for what they said before."""
+
+import uuid
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from apps.accounts.models import EndUser, Membership
+from apps.judging.models import OptOut
+from apps.judging.reasons import Reason
+from apps.learning.models import Sample, SampleState
+from kernel import audit
+from kernel.errors import InvalidInput, NotFound
+
+
+def opt_out(
+    *,
+    tenant_id: uuid.UUID,
+    actor: str,
+    user_id: uuid.UUID | None = None,
+    end_user_id: uuid.UUID | None = None,
+) -> OptOut:
+    """Take a user or an end user of a tenant out: no turn of theirs is judged or trained on from now on. Audited.
+
+    Samples of theirs that wait are set aside; those that a running step holds are looked at when it gives them back,
+    and what committed steps have learned stays (erasure undoes that). The same again returns the row that is there.
+    """
+    who = _who(tenant_id, user_id, end_user_id)
+    with transaction.atomic():
+        try:
+            with transaction.atomic():
+                row = OptOut.objects.create(tenant_id=tenant_id, actor=actor, **who)
+        except IntegrityError:
+            return OptOut.objects.get(tenant_id=tenant_id, ended_at=None, **who)
+        samples = Sample.objects.filter(
+            tenant_id=tenant_id,
+            state=SampleState.READY,
+            **{f"turn__session__{name}": value for name, value in who.items()},
+        )
+        set_aside = Sample.objects.filter(id__in=samples.values("id")).update(
+            state=SampleState.INELIGIBLE, reason=Reason.OPTED_OUT.say(), reward=None, hints=[]
+        )
+        audit.record(
+            actor=actor,
+            action="training.opt_out",
+            target=_target(who),
+            tenant_id=tenant_id,
+            detail={"samples_set_aside": set_aside},
+        )
+    return row
+
+
+def opt_in(
+    *,
+    tenant_id: uuid.UUID,
+    actor: str,
+    user_id: uuid.UUID | None = None,
+    end_user_id: uuid.UUID | None = None,
+) -> bool:
+    """Let a person's turns from now on teach again; what was said before stays out. Returns whether they were out."""
+    who = _who(tenant_id, user_id, end_user_id)
+    with transaction.atomic():
+        ended = OptOut.objects.filter(tenant_id=tenant_id, ended_at=None, **who).update(
+            ended_at=timezone.now()
+        )
+        if ended:
+            audit.record(actor=actor, action="training.opt_in", target=_target(who), tenant_id=tenant_id)
+    return bool(ended)
+
+
+def _who(
+    tenant_id: uuid.UUID, user_id: uuid.UUID | None, end_user_id: uuid.UUID | None
+) -> dict[str, uuid.UUID]:
+    """Return the one person that is meant, who belongs to the tenant."""
+    if user_id is not None and end_user_id is None:
+        if not Membership.objects.filter(tenant_id=tenant_id, user_id=user_id).exists():
+            raise NotFound("there is no such user", field="user_id")
+        return {"user_id": user_id}
+    if end_user_id is not None and user_id is None:
+        if not EndUser.objects.filter(tenant_id=tenant_id, id=end_user_id).exists():
+            raise NotFound("there is no such end user", field="end_user_id")
+        return {"end_user_id": end_user_id}
+    raise InvalidInput("Name a user or an end user, one of them.", field="user_id")
+
+
+def _target(who: dict[str, uuid.UUID]) -> str:
+    name, value = next(iter(who.items()))
+    return f"{name.removesuffix('_id')}:{value}"
