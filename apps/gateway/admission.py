@@ -26,6 +26,7 @@ from apps.keys.header import Credential, parse_authorization
 from apps.keys.limits import Permit, Rules
 from apps.keys.models import KeyScope
 from apps.keys.services import Caller, FoundKey, note_use, recognise
+from apps.learning.intake import rollout_gate
 from apps.memory.prompt import told
 from kernel.calls import Plan, call
 from kernel.errors import AttuneError, InvalidInput
@@ -107,6 +108,8 @@ async def admit(
             process.database(note_use, tenant_id=found.caller.tenant_id, key_id=found.caller.key_id)
         )
     ask, turn = question.ask, question.turn
+    if turn.kind == TurnKind.LIVE and KeyScope.ROLLOUT in found.caller.scopes:
+        turn = replace(turn, kind=TurnKind.ROLLOUT)
     sampling = {
         "temperature": found.target.temperature,
         "max_tokens": settings.MAX_REPLY_TOKENS,
@@ -128,7 +131,8 @@ async def admit(
             request=replace(turn, sampling=sampling, told=told(found.memory)),
             links=question.links,
             engine_id=engine_id,
-            found=found.place,
+            found=found.place if turn.kind == question.turn.kind else None,
+            gate=rollout_gate() if turn.kind == TurnKind.ROLLOUT else None,
         ),
         heavy=heavy,
     )

@@ -169,3 +169,16 @@ class TrainerAccount(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.tenant_id}: {self.deficit_s:.1f} s left, {self.used_s:.1f} s used"
+
+
+class RolloutGate(TenantModel):
+    """Counts what `attune_admit_rollout` decided for a policy; locking it makes the decisions one after another."""
+
+    policy = models.OneToOneField(Policy, on_delete=models.CASCADE, related_name="rollout_gate")
+    admitted = models.PositiveBigIntegerField(default=0, help_text="Rollouts that began: one turn row each.")
+    refused = models.PositiveBigIntegerField(
+        default=0, help_text="Rollouts that were told to come back later."
+    )
+
+    def __str__(self) -> str:
+        return f"{self.admitted} admitted, {self.refused} refused"

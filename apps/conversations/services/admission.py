@@ -13,12 +13,13 @@ from apps.conversations.stitching import Place, find_place, reply_links, session
 from apps.conversations.told import Told
 from apps.keys.services import Caller
 from kernel.calls import Call, Plan, array, call, run
-from kernel.errors import Conflict
+from kernel.errors import Conflict, RateLimited
 from kernel.ids import uuid7
 from kernel.outbox import enqueue
 from kernel.tenancy import tenant_scope
 
 _TRIES = 3
+ROLLOUT_RETRY_S = 5.0  # when a rollout that was not admitted should ask again
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,13 @@ def admitting(
     links: Sequence[str],
     engine_id: uuid.UUID | None,
     found: Mapping[str, Any] | None = None,
+    gate: Mapping[str, Any] | None = None,
 ) -> Plan[Admitted | Repeated]:
-    """As `admit_turn`, as a plan. `found`: what the database said of the request's place already."""
+    """As `admit_turn`, as a plan. `found`: what the database said of the request's place already.
+
+    `gate`: what `attune_admit_rollout` must know; with it a rollout that begins is only admitted while its policy has
+    room for it, and RateLimited (`rollout_capacity`) is raised where it has none.
+    """
     request = replace(
         request,
         tools=clean(request.tools),
@@ -127,8 +133,9 @@ def admitting(
         turn_id = uuid7()
         session_id = place.session["id"] if place.session is not None else str(uuid7())
         answer = yield call(
-            "attune_admit",
+            "attune_admit" if gate is None else "attune_admit_rollout",
             {
+                **({} if gate is None else {"gate": gate}),
                 **_row(caller, request, place, prompt),
                 "turn": turn_id,
                 "session": session_id,
@@ -138,6 +145,12 @@ def admitting(
                 "engine": engine_id,
             },
         )
+        if answer.get("full"):
+            raise RateLimited(
+                "Training is behind: what this policy has under way and waiting is enough for now.",
+                code="rollout_capacity",
+                retry_after_s=ROLLOUT_RETRY_S,
+            )
         if not answer["conflict"]:
             name = place.session["name"] if place.session is not None else request.session or session_id
             return Admitted(turn_id, caller.tenant_id, name, prompt)

@@ -27,7 +27,15 @@ from apps.judging.models import (
 )
 from apps.keys.models import ApiKey, KeyScope, Limit
 from apps.learning.drift.models import Crossing, DriftReading, TrainingPause
-from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainerAccount, TrainingRun
+from apps.learning.models import (
+    RewardBaseline,
+    RolloutGate,
+    RunState,
+    Sample,
+    SampleState,
+    TrainerAccount,
+    TrainingRun,
+)
 from apps.memory.models import Evidence, Lesson, MemorySetting, Preference, Source
 from kernel import audit
 from kernel.models import OutboxMessage
@@ -114,6 +122,7 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
             finished_at=timezone.now(),
         )
         TrainerAccount.objects.create(tenant=tenant, deficit_s=30.0)
+        RolloutGate.objects.create(tenant=tenant, policy=policy, admitted=1)
         _drifted(policy, run, version, text[:200])
         _told(tenant, user, policy, run, text[:200])
         RewardBaseline.objects.create(tenant=tenant, policy=policy, state={"mean": 0.1})
