@@ -6,6 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from apps.accounts.models import Tenant
 from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.models import TurnKind, TurnState
 from apps.learning import commits, refusals, runs, schedule
@@ -17,10 +18,10 @@ from apps.learning.selectors import left_out, stale
 from apps.learning.waiting import under_way
 from kernel.errors import Conflict, InvalidInput
 from kernel.models import AuditEntry
-from kernel.tenancy import tenant_scope
+from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.learning.artefacts import write_files
 from tests.apps.learning.ledger import add_samples, add_turn, made, queue_run, states_of, unsent
-from tests.tenants import Somebody, add_version
+from tests.tenants import Somebody, add_somebody, add_version
 
 
 def configure(somebody: Somebody, **config: object) -> None:
@@ -337,6 +338,22 @@ def test_the_default_temperature_stays_where_nobody_asked_for_exploration(somebo
     with pytest.raises(InvalidInput) as error:
         runs.resolve(somebody.policy.config)
     assert error.value.field == "config.temperature_low"
+
+
+def test_a_tenant_that_takes_an_old_name_learns_nothing_of_who_had_it(somebody: Somebody) -> None:
+    add_version(somebody.policy)
+    add_samples(somebody, 8)
+    with system_scope("tests"):
+        Tenant.objects.filter(id=somebody.tenant.id).update(slug="acme-before")
+    again = add_somebody("acme")
+    assert (again.policy.name, again.policy.live_id) == (somebody.policy.name, None)
+    with tenant_scope(again.tenant.id):
+        run = queue_run(again, "operator:1")
+        assert runs.claim_run(run_id=run.id) is None
+        run.refresh_from_db()
+        assert run.reason == "no samples wait"
+        assert (Sample.objects.count(), AdapterVersion.objects.count()) == (0, 0)
+    assert states_of(somebody) == {"ready": 8}
 
 
 def _id_of(moment: dt.datetime) -> object:
