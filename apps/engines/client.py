@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -114,7 +115,7 @@ class EngineClient:
         body = {
             "rid": rid,
             "input_ids": list(input_ids),
-            "sampling_params": dict(sampling),
+            "sampling_params": {**_own_seed(), **sampling},
             "return_logprob": True,
             "stream": stream,
             "lora_path": adapter,
@@ -364,6 +365,11 @@ def _message(content: bytes) -> str:
     except EngineBroken:
         return ""
     return str(error.get("message", "") if isinstance(error, dict) else error)
+
+
+def _own_seed() -> dict[str, int]:
+    # an engine that draws by seed gives all requests without one the same: they would all be the same draw
+    return {"sampling_seed": secrets.randbits(62)} if settings.ENGINE_HONOURS_SEED else {}
 
 
 @cache

@@ -20,7 +20,7 @@ from apps.gateway.replies import turn_id_of
 from apps.gateway.views import endpoint
 from apps.keys.models import KeyScope
 from apps.keys.services import Caller, authenticate
-from kernel.errors import InvalidInput, NotFound
+from kernel.errors import NotFound
 
 _THUMBS = {"up": 1, "down": -1}
 _LONGEST_CORRECTION = 100_000
@@ -94,8 +94,7 @@ def _give_feedback(*, authorization: str | None, idempotency_key: str | None, bo
     given = parse_json(body)
     for name in given:
         if name not in ("turn_id", "score", "thumbs", "correction"):
-            shown = name.encode("ascii", "replace").decode()[:100]
-            raise InvalidInput(f"Unknown parameter: `{shown}`.", field=shown, code="unknown_parameter")
+            raise fields.unknown("", name)
     return give_feedback(
         tenant_id=caller.tenant_id,
         user_id=caller.user_id,

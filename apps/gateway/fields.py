@@ -9,6 +9,7 @@ from typing import Any
 from kernel.errors import InvalidInput
 
 Body = Mapping[str, Any]
+_SHOWN = 100  # characters of a name that a client made up
 
 
 def wrong(field: str, must: str, *, code: str = "invalid_value") -> InvalidInput:
@@ -19,6 +20,12 @@ def wrong(field: str, must: str, *, code: str = "invalid_value") -> InvalidInput
 def unsupported(field: str, what: str) -> InvalidInput:
     """Return the error that says that `what` (in `field`) is not served."""
     return InvalidInput(f"{what} is not supported.", field=field, code="unsupported_value")
+
+
+def unknown(where: str, name: str) -> InvalidInput:
+    """Return the error that names a parameter which nobody knows, as far as it is fit to be shown."""
+    shown = where + name.encode("ascii", "replace").decode()[:_SHOWN]
+    return InvalidInput(f"Unknown parameter: `{shown}`.", field=shown, code="unknown_parameter")
 
 
 def number(body: Body, name: str, low: float, high: float) -> float | None:
@@ -75,6 +82,4 @@ def only(body: Body, field: str, known: frozenset[str]) -> None:
     """Refuse keys of an inner object that are not known. Null ones are no request for anything."""
     for name, value in body.items():
         if name not in known and value not in (None, [], {}):
-            raise InvalidInput(
-                f"Unknown parameter: `{field}.{name}`.", field=f"{field}.{name}", code="unknown_parameter"
-            )
+            raise unknown(f"{field}.", name)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import orjson
+from django.conf import settings
 
 from apps.conversations.canonical import Message, clean
 from apps.gateway import fields
@@ -128,8 +129,7 @@ def _refuse_others(body: dict[str, Any]) -> None:
             if value is None:
                 continue
             raise InvalidInput(f"Unsupported parameter: `{name}`.", field=name, code="unsupported_parameter")
-        shown = name.encode("ascii", "replace").decode()[:100]
-        raise InvalidInput(f"Unknown parameter: `{shown}`.", field=shown, code="unknown_parameter")
+        raise fields.unknown("", name)
     if body.get("n") is not None and (body["n"] != 1 or isinstance(body["n"], bool)):
         raise fields.unsupported("n", "Another value of `n` than 1")
 
@@ -191,11 +191,22 @@ def _sampling(body: dict[str, Any]) -> dict[str, Any]:
         "min_p": fields.number(body, "min_p", 0.0, 1.0),
         "frequency_penalty": fields.number(body, "frequency_penalty", -2.0, 2.0),
         "presence_penalty": fields.number(body, "presence_penalty", -2.0, 2.0),
-        "seed": fields.integer(body, "seed", -(2**63), 2**63 - 1),
+        "seed": _seed(body),
         "stop": _stop(body.get("stop")),
         "max_tokens": limits[1] if limits[1] is not None else limits[0],
     }
     return {name: value for name, value in read.items() if value is not None}
+
+
+def _seed(body: dict[str, Any]) -> int | None:
+    seed = fields.integer(body, "seed", -(2**63), 2**63 - 1)
+    if seed is not None and not settings.ENGINE_HONOURS_SEED:
+        raise InvalidInput(
+            "Unsupported parameter: `seed`. The engines here draw by chance alone.",
+            field="seed",
+            code="unsupported_parameter",
+        )
+    return seed
 
 
 def _stop(value: Any) -> list[str] | None:

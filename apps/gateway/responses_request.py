@@ -75,8 +75,7 @@ def _refuse_others(body: dict[str, Any]) -> None:
                     f"Unsupported parameter: `{name}`.", field=name, code="unsupported_parameter"
                 )
         else:
-            shown = name.encode("ascii", "replace").decode()[:100]
-            raise InvalidInput(f"Unknown parameter: `{shown}`.", field=shown, code="unknown_parameter")
+            raise fields.unknown("", name)
 
 
 def _instructions(value: Any) -> list[dict[str, Any]]:

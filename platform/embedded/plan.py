@@ -110,13 +110,15 @@ def _preparations(home: Home, env: Mapping[str, str], database: parts.Database) 
 
 def _faces(home: Home, env: Mapping[str, str], *, gateway_port: int, web_port: int) -> list[Service]:
     faces = []
+    http = {"gateway": "apps.gateway.http:Protocol", "web": "auto"}
     for name, port, page in (("gateway", gateway_port, "healthz"), ("web", web_port, "accounts/login/")):
         served = _process(
             home,
             name,
             env,
             *("-m", "uvicorn", f"config.asgi_{name}:application", "--host", "127.0.0.1", "--port", str(port)),
-            *("--no-access-log", "--no-server-header", "--timeout-graceful-shutdown", "5"),
+            *("--http", http[name], "--no-access-log", "--no-server-header"),
+            *("--timeout-graceful-shutdown", "5"),
         )
         faces.append(
             replace(

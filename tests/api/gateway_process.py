@@ -47,6 +47,7 @@ class GatewayProcess:
         port = self.url.rpartition(":")[2]
         # with the access log on: nothing secret may get into that either
         command = ["-m", "uvicorn", "config.asgi_gateway:application", "--port", port]
+        command += ["--http", "apps.gateway.http:Protocol"]
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, *command, "--timeout-graceful-shutdown", "5"],

@@ -25,7 +25,7 @@ LOGPROBS = [-0.5, -0.25, -0.125, -0.0625, -0.03125]
 def test_a_whole_reply_is_in_the_shape_and_in_the_ledger(
     chat: Chat, somebody: Somebody, engine: FakeEngine
 ) -> None:
-    response = chat("hi", temperature=0.5, seed=7, max_tokens=20)
+    response = chat("hi", temperature=0.5, top_p=0.9, max_tokens=20)
 
     assert response.status_code == 200
     (turn,) = somebody.turns()
@@ -58,7 +58,7 @@ def test_a_whole_reply_is_in_the_shape_and_in_the_ledger(
     assert turn.output_logprobs == LOGPROBS
     assert turn.reply == {"role": "assistant", "content": SENTENCE}
     assert turn.spans == [[0, "smollm2-135m-instruct"]]
-    assert turn.sampling == {"temperature": 0.5, "seed": 7, "max_tokens": 20}
+    assert turn.sampling == {"temperature": 0.5, "top_p": 0.9, "max_tokens": 20}
     assert turn.usage == {"prompt_tokens": prompt, "completion_tokens": 5, "cached_tokens": 0}
     assert turn.finish_reason == "stop"
     assert turn.first_token_ms is not None
@@ -67,7 +67,7 @@ def test_a_whole_reply_is_in_the_shape_and_in_the_ledger(
     assert turn.engine_id is not None
     (asked,) = engine.requests
     assert asked.input_ids == turn.prompt_ids
-    assert asked.sampling == {"temperature": 0.5, "sampling_seed": 7, "max_new_tokens": 20}
+    assert asked.sampling == {"temperature": 0.5, "top_p": 0.9, "max_new_tokens": 20}
     assert (asked.adapter, asked.stream) == (None, False)
 
 

@@ -1,13 +1,18 @@
 """Every refusal has OpenAI's shape, its own status, and writes nothing."""
 
 import json
+import socket
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
+import psycopg
 import pytest
+import redis
 
 from apps.engines.models import Engine, EngineState
+from apps.keys.services import set_limit
 from tests.api.conftest import Chat
 from tests.api.gateway_process import CONTEXT_LENGTH, MAX_BODY_BYTES, GatewayProcess
 from tests.api.loaded import make_loaded
@@ -230,6 +235,56 @@ def test_a_key_leaves_no_trace_wherever_it_is_put(
     assert secret[:-3] not in shown
 
 
+def test_no_key_is_in_any_log_or_row_or_cache(
+    chat: Chat,
+    http: httpx.Client,
+    somebody: Somebody,
+    *,
+    gateway: GatewayProcess,
+    owner_connection: psycopg.Connection,
+    valkey: redis.Redis,
+) -> None:
+    own, near = somebody.secret, f"{somebody.secret[:-3]}xyz"
+    foreign = "sk-proj-W7mQp2Zr9Lx4Vn8Kc1Ty6Hb3Jd5Fg0As"
+    body = {"model": "default", "messages": HI}
+    set_limit(
+        tenant_id=somebody.tenant.id, key_id=somebody.key.id, actor="user:tests", requests_per_minute=100
+    )
+    for key in (near, foreign):
+        for name in ("Authorization", "AUTHORIZATION", "authorization"):
+            for scheme in ("Bearer", "bEARER"):
+                wrong = http.post("/v1/chat/completions", json=body, headers={name: f"{scheme} {key}"})
+                refused(wrong, 401, "invalid_api_key", None)
+                assert key not in wrong.text
+    for key in (own, near, foreign):
+        refused(http.get("/v1/models", params={"api_key": key}), 401, "invalid_api_key", None)
+        http.post(f"/v1/feedback?key={key}", content=b"{", headers={"X-Api-Key": key, "Api-Key": key})
+        http.get("/v1/models", headers={"Authorization": key})
+        http.get(f"/nowhere?token={key}")
+    turn = chat("hi", headers={"Authorization": f"bEARER {own}", "X-Session-Id": "s-1"}).headers["x-turn-id"]
+    chat("hi", stream=True, n=2)
+    http.post("/v1/feedback", json={"turn_id": turn, "thumbs": "up"}, headers=somebody.headers)
+
+    tables = [
+        name
+        for (name,) in owner_connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    ]
+    rows = {
+        table: str(owner_connection.execute(f'SELECT t::text FROM "{table}" t').fetchall())  # noqa: S608
+        for table in tables
+    }
+    cached = str([(name, valkey.dump(name)) for name in valkey.scan_iter()])
+    log = gateway.log.read_text()
+    assert "s-1" in rows["conversations_session"]
+    assert somebody.key.public_id in rows["keys_apikey"]
+    assert somebody.key.id.hex in cached
+    assert "POST /v1/chat/completions" in log
+    for secret in (own.split("-", 2)[2], near.split("-", 2)[2], foreign.split("-", 2)[2]):
+        assert [table for table, text in rows.items() if secret in text] == []
+        assert secret not in cached
+        assert secret not in log
+
+
 def test_a_key_without_the_scope(http: httpx.Client, engine: FakeEngine, ledger: None) -> None:
     reader = add_somebody(scopes=("read",))
     body = {"model": "default", "messages": HI}
@@ -322,6 +377,78 @@ def test_no_engine_is_ready(chat: Chat, somebody: Somebody, engine: FakeEngine) 
     assert error["type"] == "server_error"
     assert int(response.headers["retry-after"]) > 0
     assert somebody.turns() == []
+
+
+def test_a_seed_is_refused_where_the_engines_would_ignore_it(
+    chat: Chat, somebody: Somebody, engine: FakeEngine
+) -> None:
+    refused(chat(seed=5), 400, "unsupported_parameter", "seed")
+    assert somebody.turns() == []
+    assert chat(seed=None).status_code == 200
+    assert "sampling_seed" not in engine.requests[0].sampling
+
+
+def test_where_the_engines_draw_by_seed_every_request_has_one(
+    start_gateway: Callable[..., GatewayProcess], somebody: Somebody, engine: FakeEngine
+) -> None:
+    seeded = start_gateway(ENGINE_HONOURS_SEED="true")
+
+    for fields in ({"seed": 5}, {}, {}):
+        body = {"model": "default", "messages": HI, **fields}
+        response = httpx.post(
+            f"{seeded.url}/v1/chat/completions", json=body, headers=somebody.headers, trust_env=False
+        )
+        assert response.status_code == 200
+    seeded.stop()
+
+    first, *others = (request.sampling["sampling_seed"] for request in engine.requests)
+    assert first == 5
+    assert len({first, *others}) == 3  # one that all shared would make equal prompts equal replies
+    assert [turn.sampling.get("seed") for turn in somebody.turns()] == [5, None, None]
+
+
+def test_names_that_nobody_knows_are_shown_in_part_only(chat: Chat, engine: FakeEngine) -> None:
+    name = "é\n" + "x" * 5000
+
+    top = refused(chat(**{name: 1}), 400, "unknown_parameter", "?\n" + "x" * 98)
+    inner = chat(stream=True, stream_options={name: 1})
+    refused(inner, 400, "unknown_parameter", "stream_options.?\n" + "x" * 98)
+    assert len(inner.content) < 500
+    assert len(top["message"]) < 200
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"NONSENSE\r\n\r\n",
+        b"GET /v1/models HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n",
+        b"GET /v1/models HTTP/1.1\r\nHost: x\r\nX-A: a\x00b\r\n\r\n",
+        b"POST /v1/models HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+        b"POST /v1/models HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ],
+    ids=["no request", "no header", "NUL in a header", "negative length", "no chunk"],
+)
+def test_bytes_that_are_no_request_are_refused_in_the_same_shape(
+    gateway: GatewayProcess, sent: bytes
+) -> None:
+    place = urlsplit(gateway.url)
+    with socket.create_connection((place.hostname, place.port), timeout=10) as connection:
+        connection.sendall(sent)
+        said = b""
+        while piece := connection.recv(4096):
+            said += piece
+
+    head, _, body = said.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/json" in head
+    assert json.loads(body) == {
+        "error": {
+            "message": "Invalid HTTP request received.",
+            "type": "invalid_request_error",
+            "param": None,
+            "code": "invalid_http",
+        }
+    }
 
 
 def test_tools_where_the_template_knows_none(

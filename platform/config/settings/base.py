@@ -215,6 +215,9 @@ ENGINE_API_KEY = env.text("ENGINE_API_KEY", "")
 ENGINE_ADMIN_KEY = env.text("ENGINE_ADMIN_KEY", "")
 # a sglang-router (policy consistent_hashing) that generation goes through; adapters are loaded on the engines directly
 ENGINE_ROUTER_URL = env.text("ENGINE_ROUTER_URL", "")
+# whether all engines draw by a request's own seed, as SGLang does with --enable-deterministic-inference only: without
+# it a request with a `seed` is refused, with it every request is given one
+ENGINE_HONOURS_SEED = env.flag("ENGINE_HONOURS_SEED", default=False)
 ENGINE_TIMEOUT_S = env.number("ENGINE_TIMEOUT_S", 300.0)
 # run with an engine's address as last argument when that engine is stuck; without it an operator is waited for
 ENGINE_RESTART_COMMAND = env.text("ENGINE_RESTART_COMMAND", "")
