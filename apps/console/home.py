@@ -8,13 +8,14 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion
-from apps.conversations.models import Turn, TurnKind, TurnState
+from apps.conversations.models import PromptSource, Turn, TurnKind, TurnState
 from apps.engines.models import Engine, EngineState, LoadedAdapter, LoadState
 from apps.judging.models import Judgement, JudgementState
 from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, SampleState, TrainingRun
 from kernel.models import OutboxMessage
 
 _HOUR = dt.timedelta(hours=1)
+_REASONS_SHOWN = 5
 
 
 def at_a_glance(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
@@ -40,13 +41,22 @@ def at_a_glance(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
 
 def _serving(now: dt.datetime) -> dict[str, Any]:
     recent = Turn.objects.filter(kind=TurnKind.LIVE, created_at__gte=now - _HOUR)
-    return recent.aggregate(
+    counted = recent.aggregate(
         requests=Count("pk"),
+        extended=Count("pk", filter=Q(prompt_source=PromptSource.EXTENDED)),
         failed=Count("pk", filter=Q(state=TurnState.FAILED)),
         aborted=Count("pk", filter=Q(state=TurnState.ABORTED)),
         latency_ms=Avg("latency_ms"),
         first_token_ms=Avg("first_token_ms"),
     )
+    # a turn goes on with the exact tokens of the one before, but for these
+    rendered = (
+        recent.filter(prompt_source=PromptSource.RENDERED)
+        .values("prompt_reason")
+        .annotate(turns=Count("pk"))
+        .order_by("-turns", "prompt_reason")[:_REASONS_SHOWN]
+    )
+    return {**counted, "rendered": list(rendered)}
 
 
 def _judging(now: dt.datetime) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.accounts.models import User
-from apps.conversations.models import Turn
+from apps.conversations.models import Turn, TurnKind
 from apps.engines.models import Engine, EngineState
 from apps.learning.samples import make_sample
 from kernel.models import AuditEntry
@@ -239,11 +239,14 @@ def test_a_key_shows_its_public_half_only(acme: Rows, console: Client) -> None:
 def test_the_first_page_counts_what_is_there(acme: Rows, console: Client) -> None:
     with system_scope("test"):  # where an embedded engine listened before the last start
         Engine.objects.create(url="http://127.0.0.1:2", state=EngineState.DRAINING)
+        turn = Turn.objects.filter(kind=TurnKind.LIVE).latest("id")
+        Turn.objects.filter(id=turn.id).update(prompt_source="rendered", prompt_reason="edited history")
     with CaptureQueriesContext(connection) as few:
         page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", console.get(HOME).content.decode()))
     for words in (
         "Serving, last hour 2",
         "last byte, mean 0.90 s",
+        "rendered anew: edited history 1",
         "settled, last hour 2",
         "1 of 1",
         "messages due 1",
