@@ -1,9 +1,10 @@
 """Time to first token of the worst policy, with three times as many live adapters as a batch takes.
 
-One real engine on the CPU and the slots that `make up` gives it, twice as many requests in
-parallel as slots, over all policies alike. Each round runs three ways one after the other: as many adapters as slots (`within`), three times as many straight at the
-engine (`bare`), the same through the platform's slots (`fair`). The 99th percentile is of one policy's requests,
-and the policy is the one where it is worst. `ratio` is fair over within, the median of the rounds.
+One real engine on the CPU and the slots that `make up` gives it, twice as many requests in parallel as slots, over
+all policies alike. Each round runs four ways one after the other: as many adapters as slots (`within`), three times as
+many straight at the engine (`bare`), the same through the platform's slots without pausing anybody's reply (`queued`),
+and as the platform does it (`fair`). The 99th percentile is of one policy's requests, and the policy is the one where
+it is worst. `ratio` is fair over within, the median of the rounds.
 """
 
 import argparse
@@ -102,18 +103,19 @@ async def compare(client: EngineClient, names: list[str], options: argparse.Name
         del engine
         return int(options.slots)
 
-    slots = AdapterSlots(
-        capacity=capacity,
-        redis_url=options.redis or None,
-        rules=Rules(turn_s=options.turn_s, slice_tokens=options.slice_tokens),
-    )
+    def slots(slice_tokens: int) -> AdapterSlots:
+        rules = Rules(turn_s=options.turn_s, slice_tokens=slice_tokens)
+        return AdapterSlots(capacity=capacity, redis_url=options.redis or None, rules=rules)
+
+    fair, queued = slots(options.slice_tokens), slots(1_000_000)
     rounds: list[dict[str, dict[str, float]]] = []
     pooled: dict[str, Arm] = defaultdict(Arm)
     for number in range(options.rounds):
         ways = {
             "within": (None, names[: options.slots]),
             "bare": (None, names),
-            "fair": (slots, names),
+            "queued": (queued, names),
+            "fair": (fair, names),
         }
         results = {}
         for way in options.ways:
@@ -126,7 +128,8 @@ async def compare(client: EngineClient, names: list[str], options: argparse.Name
             pooled[way].tokens += arm.tokens
             print(number, way, {key: round(value, 2) for key, value in results[way].items()}, flush=True)
         rounds.append(results)
-    await slots.close()
+    await fair.close()
+    await queued.close()
 
     def ratio(way: str) -> float | None:
         worst = "worst_policy_p99_s"
@@ -137,6 +140,7 @@ async def compare(client: EngineClient, names: list[str], options: argparse.Name
     return {
         "ratio": ratio("fair"),
         "ratio_bare": ratio("bare"),
+        "ratio_queued": ratio("queued"),
         "pooled": {way: arm.summary() for way, arm in pooled.items()},
         "rounds": rounds,
         "target": 2.0,
@@ -200,7 +204,7 @@ def main() -> None:
     parser.add_argument("--slice-tokens", type=int, default=rules.slice_tokens, help="as there")
     parser.add_argument("--redis", default="", help="URL; without it the slots are this process's alone")
     parser.add_argument("--output", default="slots.json", help="the file's name in var/bench")
-    parser.add_argument("--ways", nargs="+", default=["within", "bare", "fair"])
+    parser.add_argument("--ways", nargs="+", default=["within", "bare", "queued", "fair"])
     options = parser.parse_args()
     options.parallel = options.parallel or 2 * options.slots
     asyncio.run(run(options))
