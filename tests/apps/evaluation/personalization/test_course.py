@@ -1,6 +1,8 @@
 """Whole benchmarks against policies that learn by rule: convergence, cap, what a kill leaves, what is asked of whom."""
 
 import asyncio
+import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,9 +10,10 @@ import pytest
 
 from apps.evaluation.personalization import run as runs
 from apps.evaluation.personalization.course import carry_out
-from apps.evaluation.personalization.journal import Journal
+from apps.evaluation.personalization.journal import Journal, past_of, read
 from apps.evaluation.personalization.plan import Plan, RunKey, Terms
 from apps.evaluation.personalization.report import build_report
+from embedded.home import REPOSITORY
 from tests.apps.evaluation.personalization.fake_world import (
     QUICK,
     USER,
@@ -139,6 +142,29 @@ async def test_a_session_that_was_killed_is_held_again_and_counted_as_interrupte
         ended = journal.past(plan)[OPD].steps["ended"]
     assert ended["interrupted_sessions"] == 1
     assert ended["converged"]
+
+
+async def test_a_process_that_is_killed_outright_loses_one_session(tmp_path: Path) -> None:
+    """SIGKILL in the middle of the second session: no line is lost, no lock stays, and another process goes on."""
+    plan = plan_of("opd")
+    path = tmp_path / "state.jsonl"
+    async with FakeWorld() as world:
+        world.hang_at = 120 + 8 + 3
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tests.apps.evaluation.personalization.child", world.base_url, str(path)),
+            env={**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{REPOSITORY / 'platform'}"},
+            cwd=REPOSITORY,
+        )
+        await world.hung.wait()
+        child.kill()
+        assert await child.wait() == -9
+        last = read(path)[-1]
+        assert (last["event"], last["session"]) == ("session-begun", 2)
+        assert await _done(world, path, plan)
+    past = past_of(read(path), plan)[OPD]
+    assert past.codes == {"child", "abc"}
+    assert past.tenant == "opd-child"
+    assert (past.steps["ended"]["interrupted_sessions"], sorted(past.sessions)) == (1, [1, 2, 3, 4, 5])
 
 
 async def test_what_is_done_is_never_done_again(tmp_path: Path) -> None:
