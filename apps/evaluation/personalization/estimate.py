@@ -14,7 +14,6 @@ from apps.evaluation.personalization.run import PLACES
 REPLY_S = 6.0
 REPLY_OF_EIGHT_S = 1.8
 SESSIONS = 20
-QUESTIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ def estimate(plan: Plan, past: Mapping[RunKey, Past]) -> Estimate:
         exams = _exams_left(plan, key, past[key])
         seconds += exams * _exam_s(plan, past)
         at_most += exams * _exam_s(plan, past)
-        requests += exams * QUESTIONS * plan.terms.replies
+        requests += exams * plan.terms.questions * plan.terms.replies
         if key.method == REFERENCE:
             continue
         if plan.terms.mode == "once":
@@ -66,7 +65,7 @@ def _exam_s(plan: Plan, past: Mapping[RunKey, Past]) -> float:
         for name, line in one.steps.items()
         if name in ("base", "hinted", "held_out", "as_served", "first_request")
     ]
-    return fmean(known) if known else QUESTIONS * plan.terms.replies * REPLY_OF_EIGHT_S
+    return fmean(known) if known else plan.terms.questions * plan.terms.replies * REPLY_OF_EIGHT_S
 
 
 def _session_s(plan: Plan, key: RunKey, past: Mapping[RunKey, Past]) -> float:

@@ -29,8 +29,10 @@ class Terms:
     """Messages of the user in a session, at most."""
     in_a_row: int = 3
     """First replies in a row that must pass."""
+    questions: int = 20
+    """Of the questions for reporting the first so many; fewer than all are for a quick look."""
     replies: int = 3
-    """Replies to each question for reporting."""
+    """Replies to each of them."""
     idle_s: float = 5.0
     """Between two sessions at least so long nobody talks, seconds."""
     patience_s: float = 60.0

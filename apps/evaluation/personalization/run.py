@@ -135,7 +135,7 @@ class Run:
         """Ask the questions for reporting of one version, with nothing in the prompt but what is named here."""
         failed = len(self.subject.examiner.log.failures)
         began = time.monotonic()
-        questions = self.user.tasks.reporting
+        questions = self.user.tasks.reporting[: self.terms.questions]
         measured = await measure(
             self.subject.examiner,
             self.slots,

@@ -62,7 +62,7 @@ def as_markdown(report: Mapping[str, Any]) -> str:
                 f"Base model {report['base_model']}",
                 f"users {', '.join(report['users'])}",
                 f"seeds {', '.join(map(str, report['seeds']))}",
-                f"{terms['replies']} replies to each of the questions for reporting",
+                f"{terms['replies']} replies to each of {terms['questions']} questions for reporting",
                 f"T = {report['temperature']}, up to {report['max_tokens']} tokens",
                 report["machine"],
                 f"code {', '.join(report['code_versions']) or report['code']}",

@@ -11,6 +11,7 @@ import apps.judging
 from apps.evaluation.rules import PUBLISHED, RULES, TEACHABLE
 from apps.evaluation.topic import content_stems
 from apps.evaluation.users import DATA, Question, load_tasks, load_user, plan_sessions
+from apps.learning.shadow.questions import neutral
 from kernel.errors import InvalidInput
 
 TASKS = ("everyday", "homework", "grading")
@@ -57,6 +58,15 @@ def test_no_reporting_question_is_a_session_question_in_other_words(name: str) -
         assert held not in session
     for held in reporting:
         assert held not in choosing
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_platform_neither_teaches_nor_chooses_by_a_reporting_question(name: str) -> None:
+    """Its neutral questions are others; those that a measurement asks are of the `evaluate` scope, which it leaves out."""
+    neutral_set = neutral()
+    shipped = {_meaning(Question(text)) for text in (*neutral_set.teaching, *neutral_set.choosing)}
+    assert len(shipped) == len(neutral_set.teaching) + len(neutral_set.choosing)
+    assert not shipped & {_meaning(question) for question in load_tasks(name).reporting}
 
 
 @EVERYBODY

@@ -33,6 +33,7 @@ from apps.evaluation.users import load_user
 from kernel.errors import AttuneError
 
 UNFINISHED = 3
+INTERRUPTED = 130
 _D = Terms()
 
 
@@ -61,6 +62,12 @@ class Command(BaseCommand):
             type=int,
             default=_D.turns,
             help=f"Messages of a user in a session (default {_D.turns}).",
+        )
+        add(
+            "--questions",
+            type=int,
+            default=_D.questions,
+            help=f"For reporting, the first so many (default {_D.questions}, all of them).",
         )
         add(
             "--replies",
@@ -123,6 +130,7 @@ def _plan(options: dict[str, Any]) -> Plan:
     bounds = {
         "sessions": (1, 1000),
         "turns": (2, 8),
+        "questions": (1, _D.questions),
         "replies": (1, 20),
         "idle": (0, 3600),
         "patience": (0, 3600),
@@ -147,6 +155,7 @@ def _plan(options: dict[str, Any]) -> Plan:
             mode=options["mode"],
             cap=options["sessions"],
             turns=options["turns"],
+            questions=options["questions"],
             replies=options["replies"],
             idle_s=options["idle"],
             patience_s=options["patience"],
@@ -179,7 +188,7 @@ def _inside(stack: Stack, plan: Plan, out: Path, options: dict[str, Any], consol
     about = circumstances(command=_arguments(options), code=code)
     seconds = float("inf") if options["minutes"] is None else options["minutes"] * 60
     with Journal(out / "state.jsonl", code=code) as journal:
-        done = False
+        status = UNFINISHED
         try:
             with Screen(console, plan, journal.past(plan)) as screen:
                 done = asyncio.run(
@@ -192,6 +201,10 @@ def _inside(stack: Stack, plan: Plan, out: Path, options: dict[str, Any], consol
                         seconds=seconds,
                     )
                 )
+                status = 0 if done else UNFINISHED
+        except KeyboardInterrupt:
+            console.print("interrupted: the same command goes on", markup=False)
+            status = INTERRUPTED
         finally:
             # also of half a benchmark, however it ended
             report = build_report(plan, journal.past(plan), about)
@@ -207,13 +220,24 @@ def _inside(stack: Stack, plan: Plan, out: Path, options: dict[str, Any], consol
         console.print(
             f"{out / 'results.md'}, results.json, results.png, state.jsonl", markup=False, soft_wrap=True
         )
-    return 0 if done else UNFINISHED
+    return status
 
 
 def _arguments(options: dict[str, Any]) -> Sequence[str]:
     """Return the command line that says the same."""
     given: list[str] = []
-    for name in ("mode", "methods", "users", "seeds", "sessions", "turns", "replies", "idle", "patience"):
+    for name in (
+        "mode",
+        "methods",
+        "users",
+        "seeds",
+        "sessions",
+        "turns",
+        "questions",
+        "replies",
+        "idle",
+        "patience",
+    ):
         value = options[name]
         given += [f"--{name}", *(map(str, value) if isinstance(value, list) else [str(value)])]
     given += ["--idle-minutes", str(options["idle_minutes"]), "--parallel", str(options["parallel"])]
