@@ -67,7 +67,8 @@ def running_stack(
         process = subprocess.Popen(
             [sys.executable, "-m", "embedded.up"],
             cwd=repository,
-            env={**os.environ, "PYTHONPATH": f"{repository / 'platform'}{os.pathsep}{repository}"},
+            # without what these settings took over from the platform that ran here before: its servers are gone
+            env={**_given(), "PYTHONPATH": f"{repository / 'platform'}{os.pathsep}{repository}"},
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
@@ -79,6 +80,12 @@ def running_stack(
     finally:
         say("stopping the platform again")
         _stop(process)
+
+
+def _given() -> dict[str, str]:
+    """Return this process's variables without those that its settings adopted: what a person gave."""
+    adopted = {"ATTUNE_ADOPTED", *os.environ.get("ATTUNE_ADOPTED", "").split()}
+    return {name: value for name, value in os.environ.items() if name not in adopted}
 
 
 def _await_ready(process: subprocess.Popen[bytes], home: Path, log: Path, say: Callable[[str], None]) -> None:

@@ -53,8 +53,14 @@ def path(name: str, default: Path) -> Path:
     return Path(os.environ.get(name) or default).expanduser().absolute()
 
 
+ADOPTED = "ATTUNE_ADOPTED"
+"""Holds the names of the variables that `adopt` set, so that a platform that is started anew can do without them."""
+
+
 def adopt(file: Path) -> None:
     """Take the variables that are not set from a JSON object, where there is such a file."""
     if file.is_file():
-        for name, value in json.loads(file.read_text(encoding="utf-8")).items():
-            os.environ.setdefault(name, value)
+        found = json.loads(file.read_text(encoding="utf-8"))
+        taken = [name for name in found if name not in os.environ]
+        os.environ.update({name: found[name] for name in taken})
+        os.environ[ADOPTED] = " ".join([*os.environ.get(ADOPTED, "").split(), *taken])
