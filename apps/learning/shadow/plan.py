@@ -11,6 +11,7 @@ from django.utils import timezone
 from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.models import Turn, TurnKind
 from apps.learning.config import resolve
+from apps.learning.drift.pauses import why_paused
 from apps.learning.models import OPEN_RUN_STATES, Sample, SampleState, TrainingRun
 from apps.learning.schedule import awaits_publishing
 from apps.learning.shadow.questions import Question, teaching_questions
@@ -19,8 +20,7 @@ from apps.memory.models import Lesson, LessonState, MemorySetting
 from apps.memory.selectors import setting_of
 from kernel.errors import InvalidInput
 
-TEMPERATURE = 1.0
-"""Of shadow replies: the whole vocabulary teaches, so the more the student tries the better."""
+_IF_GREEDY = 1.0
 _DAY = dt.timedelta(hours=24)
 
 
@@ -34,6 +34,11 @@ class Wave:
     stands: Standing
     questions: tuple[Question, ...]
     """One for each reply; the same one may come twice."""
+
+    @property
+    def temperature(self) -> float:
+        """Return what replies are sampled with: as people's are, so that what is taught is what is served."""
+        return self.policy.temperature or _IF_GREEDY
 
 
 def next_wave(policy: Policy) -> Wave | str:
@@ -81,6 +86,8 @@ def _why_not(policy: Policy, setting: MemorySetting) -> str:
         why = "shadow rollouts are switched off"
     elif not (policy.training_enabled and policy.tenant.training_enabled):
         why = "training is switched off"
+    elif paused := why_paused(policy.pk):
+        why = f"training is paused: {paused}"
     elif not _within_hours(setting, timezone.now().hour):
         why = hours
     elif tokens_today(policy) >= most:

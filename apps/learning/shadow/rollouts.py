@@ -20,12 +20,10 @@ from apps.learning import schedule
 from apps.learning.degenerate import why_degenerate
 from apps.learning.eligibility import why_misaligned
 from apps.learning.models import Sample, SampleState
-from apps.learning.shadow.plan import TEMPERATURE, Wave
+from apps.learning.shadow.plan import Wave
 from apps.learning.shadow.questions import Question
 
 logger = logging.getLogger(__name__)
-
-_SAMPLING = {"temperature": TEMPERATURE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ def roll_out(wave: Wave, *, go_on: Callable[[], bool]) -> int:
         url=url,
         adapter=wave.version.served_name if wave.version is not None else None,
         prompts=[one.student for one in prompts],
-        sampling={**_SAMPLING, "max_new_tokens": settings.SHADOW_MAX_TOKENS},
+        sampling={"temperature": wave.temperature, "max_new_tokens": settings.SHADOW_MAX_TOKENS},
         go_on=go_on,
     )
     took_ms = (time.monotonic() - started) * 1000
@@ -116,7 +114,7 @@ def _turn(wave: Wave, session: Session, one: Prompts, answer: Answer) -> dict[st
         "kind": TurnKind.SHADOW,
         "state": TurnState.COMPLETE if answer.whole else TurnState.ABORTED,
         "messages": messages,
-        "sampling": {**_SAMPLING, "max_tokens": settings.SHADOW_MAX_TOKENS},
+        "sampling": {"temperature": wave.temperature, "max_tokens": settings.SHADOW_MAX_TOKENS},
         "prompt_ids": one.student,
         "prompt_source": PromptSource.FIRST,
         "request_hash": chain(messages)[-1],

@@ -13,6 +13,7 @@ from pytest_django import Settings
 from apps.accounts.models import EndUser
 from apps.conversations.models import Session, Turn, TurnKind, TurnState
 from apps.engines.models import Engine, EngineState
+from apps.learning.drift.pauses import pause
 from apps.learning.models import Sample, SampleState, TrainingRun
 from apps.learning.samples import make_sample
 from apps.learning.shadow.due import candidates
@@ -90,7 +91,7 @@ def test_replies_become_turns_samples_and_a_step(somebody: Somebody, engine: Fak
         question = turn.messages[-1]["content"]
         assert turn.prompt_ids == chatml(("user", question))
         assert turn.memory is None
-        assert (turn.state, turn.sampling["temperature"], turn.version_id) == (TurnState.COMPLETE, 1.0, None)
+        assert (turn.state, turn.sampling["temperature"], turn.version_id) == (TurnState.COMPLETE, 0.7, None)
         sample = turn.sample
         assert (sample.source, sample.state, sample.reward) == ("shadow", SampleState.READY, None)
         assert sample.hints == [
@@ -206,6 +207,11 @@ def test_who_trains_on_nothing_is_not_taught(somebody: Somebody) -> None:
     assert wave(somebody) == "training is switched off"
     with system_scope("look"):
         assert candidates() == []
+    with tenant_scope(somebody.tenant.id):
+        somebody.policy.training_enabled = True
+        somebody.policy.save()
+        pause(policy_id=somebody.policy.id, actor="test", reason="drift")
+    assert wave(somebody) == "training is paused: drift"
 
 
 def test_what_one_of_several_people_wants_is_told_and_not_taught(somebody: Somebody) -> None:
