@@ -2,6 +2,8 @@
 
 from django import forms
 
+from apps.judging.models import MAX_RUBRIC_CHARACTERS
+
 
 class ReasonForm(forms.Form):
     """Why an operator does something; it goes into the audit row."""
@@ -11,4 +13,36 @@ class ReasonForm(forms.Form):
         label="Why",
         help_text="Kept in the audit log.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True}),
+    )
+
+
+class WindowForm(ReasonForm):
+    """Which turns are judged again."""
+
+    hours = forms.IntegerField(
+        min_value=1,
+        max_value=24 * 90,
+        initial=24,
+        label="Turns of the last … hours",
+        help_text="At most 90 days.",
+    )
+
+
+class RubricForm(ReasonForm):
+    """What replies are judged by besides what came next."""
+
+    text = forms.CharField(
+        required=False,
+        max_length=MAX_RUBRIC_CHARACTERS,
+        label="Rubric",
+        help_text="In words, for the judge model. Empty: the built-in one.",
+        widget=forms.Textarea(attrs={"rows": 8}),
+    )
+
+
+class VerdictForm(ReasonForm):
+    """An operator's verdict."""
+
+    reward = forms.TypedChoiceField(
+        choices=[(1, "good"), (0, "neutral"), (-1, "bad")], coerce=int, label="Verdict"
     )

@@ -1,6 +1,7 @@
 """Make of a judged turn the one sample that it is worth, or the stated reason why it is worth none."""
 
 import uuid
+from dataclasses import replace
 
 from django.conf import settings
 from django.db import transaction
@@ -8,8 +9,10 @@ from django.db import transaction
 from apps.conversations.models import Turn, TurnKind, TurnState
 from apps.conversations.told import Told, with_told
 from apps.engines.chat import chat_format
-from apps.judging.models import JudgementState, Trajectory
+from apps.judging.models import JudgementState, PersonalData, Trajectory
+from apps.judging.personal_data import kinds_in, why_not_trained_on
 from apps.judging.reasons import Reason, reason_of
+from apps.judging.rules import rules_of
 from apps.judging.selectors import Verdict, verdict
 from apps.learning import schedule
 from apps.learning.eligibility import Worth, worth
@@ -47,7 +50,14 @@ def make_sample(*, turn_id: uuid.UUID) -> Sample | None:
         said = verdict(turn.id)
         trajectory = Trajectory.objects.filter(session_id=turn.session_id).first()
         outcome = trajectory.outcome if trajectory is not None else None
-        result = worth(turn, said, outcome=outcome)
+        mode = rules_of(turn.policy).personal_data
+        said, withheld = _without_personal_data(said, mode)
+        found = why_not_trained_on(
+            mode, request=turn.messages, reply=turn.reply or {}, next_state=turn.next_state
+        )
+        result = worth(turn, said, outcome=outcome, found=found)
+        if withheld and reason_of(result.refused) == Reason.NO_SIGNAL:
+            result = Worth(refused=Reason.PERSONAL_DATA.say("in every hint"))
         if _may_still_be_said(turn, said, trajectory) and _waits(result):
             return sample
         hints = [] if result.refused else _rendered(turn, result.hints)
@@ -116,6 +126,14 @@ def _may_still_be_said(turn: Turn, said: Verdict | None, trajectory: Trajectory 
         # the last turn of an attempt has its outcome to go by
         return turn.session.idle_at is None and trajectory is None
     return not turn.judgements.exclude(state=JudgementState.PENDING).exists()
+
+
+def _without_personal_data(said: Verdict | None, mode: PersonalData) -> tuple[Verdict | None, int]:
+    """Return the verdict without hints that hold personal data, and how many those are: a blank teaches to say blanks."""
+    if said is None or mode == PersonalData.OFF:
+        return said, 0
+    clean = tuple(hint for hint in said.hints if not kinds_in(hint))
+    return replace(said, hints=clean), len(said.hints) - len(clean)
 
 
 def _step_of(turn: Turn) -> int:

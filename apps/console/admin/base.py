@@ -45,8 +45,10 @@ class Act:
     name: str
     label: str
     question: Callable[[Any], str]
-    do: Callable[[Any, str, str], str]
+    do: Callable[..., str]
     offered: Callable[[Any], bool]
+    form: type[ReasonForm] = ReasonForm
+    """What is asked; what it asks besides the reason reaches `do` by name."""
 
 
 class ConsoleAdmin(_ModelAdmin):
@@ -159,10 +161,10 @@ class ConsoleAdmin(_ModelAdmin):
         act = next((act for act in self.acts if act.name == act_name), None)
         if row is None or act is None:
             raise Http404
-        form = ReasonForm(request.POST or None)
+        form = act.form(request.POST or None)
         back = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[row.pk])
         if request.method == "POST" and form.is_valid():
-            self._do(request, row, act, form.cleaned_data["reason"])
+            self._do(request, row, act, form.cleaned_data)
             return HttpResponseRedirect(back)
         context = {
             **self.admin_site.each_context(request),
@@ -176,11 +178,13 @@ class ConsoleAdmin(_ModelAdmin):
         }
         return TemplateResponse(request, "console/confirm.html", context)
 
-    def _do(self, request: HttpRequest, row: Any, act: Act, reason: str) -> None:
+    def _do(self, request: HttpRequest, row: Any, act: Act, answers: Mapping[str, Any]) -> None:
+        reason = answers["reason"]
+        others = {name: value for name, value in answers.items() if name != "reason"}
         # no transaction around it: the service owns one, with its own audit row, and may wait for engines before it
         with tenant_scope(row.tenant_id):
             try:
-                outcome = act.do(row, actor(request), reason)
+                outcome = act.do(row, actor(request), reason, **others)
                 messages.success(request, f"{act.label}: {outcome}")
             except AttuneError as error:
                 outcome = f"not done. {error.message}"

@@ -187,6 +187,7 @@ class TurnAdmin(ConsoleAdmin):
         """Show the conversation, the tokens, what came next, what judges said and what became of it."""
         judgements = Judgement.objects.filter(turn=turn).prefetch_related("votes", "hints")
         pairs = list(zip(turn.output_ids, turn.output_logprobs, strict=False))
+        sample = Sample.objects.filter(turn=turn).select_related("run", "version").first()
         return {
             "turn": turn,
             "messages_before": [show.message(message) for message in turn.messages],
@@ -196,7 +197,8 @@ class TurnAdmin(ConsoleAdmin):
             "tokens_hidden": max(0, len(turn.output_ids) - TOKENS_SHOWN),
             "judgements": judgements.order_by("created_at"),
             "feedback": turn.feedback.select_related("user").order_by("created_at"),
-            "sample": Sample.objects.filter(turn=turn).select_related("run", "version").first(),
+            "sample": sample,
+            "why": explained(sample.reason) if sample is not None else "",
         }
 
     @admin.display(description="turn", ordering="id")

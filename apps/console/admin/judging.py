@@ -4,8 +4,22 @@ from django.contrib import admin
 from django.utils.safestring import SafeString
 
 from apps.console import show
-from apps.console.admin.base import ConsoleAdmin
-from apps.judging.models import Judgement
+from apps.console.admin.base import Act, ConsoleAdmin
+from apps.console.forms import VerdictForm
+from apps.judging.models import Judgement, JudgementState, JudgeSpend, Rejudging, RejudgingState, Rubric
+from apps.judging.services import cancel_rejudging, override, replay
+from apps.judging.services.windows import progress_of
+
+
+def _override(judgement: Judgement, who: str, why: str, *, reward: int) -> str:
+    override(turn_id=judgement.turn_id, reward=reward, actor=who, reason=why)
+    return "the turn's sample follows, where no step has taken it."
+
+
+def _replay(judgement: Judgement, who: str, why: str) -> str:
+    del why  # kept in the audit row
+    replay(judgement_id=judgement.pk, actor=who)
+    return "the judge is asked again."
 
 
 @admin.register(Judgement)
@@ -33,6 +47,9 @@ class JudgementAdmin(ConsoleAdmin):
         "tenant",
         "judge",
         "prompt_version",
+        "rubric",
+        "votes_asked",
+        "temperature",
         "state_chip",
         "verdict",
         "source",
@@ -40,6 +57,26 @@ class JudgementAdmin(ConsoleAdmin):
         "attempts",
         "created_at",
         "settled_at",
+    )
+    acts = (
+        Act(
+            name="override",
+            label="Override",
+            question=lambda judgement: (
+                "Your verdict takes the place of every judge's, and their hints no longer count. The judges' verdicts stay "
+                "as rows; what a person said of the turn by hand still counts more."
+            ),
+            do=_override,
+            offered=lambda judgement: judgement.state != JudgementState.PENDING,
+            form=VerdictForm,
+        ),
+        Act(
+            name="replay",
+            label="Ask the judge again",
+            question=lambda judgement: f"It is a dead letter: {judgement.reason}. It gets its attempts back.",
+            do=_replay,
+            offered=lambda judgement: judgement.state == JudgementState.FAILED,
+        ),
     )
     holds_text = True
     panels_template = "console/judgement.html"
@@ -62,3 +99,94 @@ class JudgementAdmin(ConsoleAdmin):
     def verdict(self, judgement: Judgement) -> SafeString:
         """Return the strict majority."""
         return show.reward(judgement.reward)
+
+
+@admin.register(Rubric)
+class RubricAdmin(ConsoleAdmin):
+    """What tenants want replies judged by; the newest of a policy counts, else of its tenant."""
+
+    list_display = ("number", "tenant", "policy", "actor", "created_at")
+    list_select_related = ("tenant", "policy")
+    list_filter = ("tenant", "policy")
+    ordering = ("-id",)
+    fields = ("number", "tenant", "policy", "words", "actor", "created_at")
+    holds_text = True
+
+    @admin.display(description="text")
+    def words(self, rubric: Rubric) -> str:
+        """Return it, cut."""
+        return show.cut(rubric.text) or "(the built-in one)"
+
+
+@admin.register(JudgeSpend)
+class JudgeSpendAdmin(ConsoleAdmin):
+    """What judging cost tenants by day, and what the cap refused."""
+
+    list_display = (
+        *("day", "tenant", "judgements", "prompt_tokens", "completion_tokens", "reserved"),
+        *("cost", "abstained", "refused"),
+    )
+    list_select_related = ("tenant",)
+    list_filter = ("tenant",)
+    ordering = ("-day", "tenant")
+    fields = list_display
+
+    @admin.display(ordering="cost_micros")
+    def cost(self, spend: JudgeSpend) -> str:
+        """Return it in whole units of the currency."""
+        return f"{spend.cost_micros / 1e6:.4f}"
+
+
+def _cancel(rejudging: Rejudging, who: str, why: str) -> str:
+    del why  # kept in the audit row
+    cancel_rejudging(rejudging_id=rejudging.pk, actor=who)
+    return "what was judged already stays."
+
+
+@admin.register(Rejudging)
+class RejudgingAdmin(ConsoleAdmin):
+    """Windows that are judged once more, and how far they are."""
+
+    list_display = (
+        "short_id",
+        "tenant",
+        "policy",
+        "state_chip",
+        "how_far",
+        "since",
+        "until",
+        "actor",
+        "created_at",
+    )
+    list_select_related = ("tenant", "policy", "rubric")
+    list_filter = ("state", "tenant", "policy")
+    ordering = ("-id",)
+    fields = (
+        *("tenant", "policy", "state_chip", "reason", "how_far", "since", "until", "judge", "prompt_version"),
+        *("rubric", "votes_asked", "temperature", "actor", "created_at", "finished_at"),
+    )
+    acts = (
+        Act(
+            name="cancel",
+            label="Cancel",
+            question=lambda rejudging: "No more turns of the window are judged; what was judged stays.",
+            do=_cancel,
+            offered=lambda rejudging: rejudging.state == RejudgingState.RUNNING,
+        ),
+    )
+
+    @admin.display(description="re-judging")
+    def short_id(self, rejudging: Rejudging) -> SafeString:
+        """Return the id, cut."""
+        return show.short(rejudging.pk)
+
+    @admin.display(description="state", ordering="state")
+    def state_chip(self, rejudging: Rejudging) -> SafeString:
+        """Return its state."""
+        return show.chip(rejudging.state)
+
+    @admin.display(description="turns")
+    def how_far(self, rejudging: Rejudging) -> str:
+        """Count what is judged."""
+        progress = progress_of(rejudging)
+        return f"{progress.settled} of {progress.total}, {progress.dead} dead letters"

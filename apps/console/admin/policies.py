@@ -1,18 +1,23 @@
 """Policies, the versions of their adapters, and the moves of the live pointer."""
 
+import datetime as dt
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
 from apps.adapters.services import move_pointer
 from apps.console import show
 from apps.console.admin.base import Act, ConsoleAdmin
+from apps.console.forms import RubricForm, WindowForm
 from apps.conversations.models import Session, Turn
 from apps.engines.models import LoadedAdapter
+from apps.judging.agreement import agreement
+from apps.judging.services import rejudge_window, write_rubric
 from apps.learning import refusals
 from apps.learning.drift import pauses, selectors
 from apps.learning.models import OPEN_RUN_STATES, Sample, SampleState, TrainingRun
@@ -33,6 +38,19 @@ def _retrain(policy: Policy, who: str, why: str) -> str:
 def _replay(policy: Policy, who: str, why: str) -> str:
     del why  # kept in the audit row
     return f"{refusals.replay(policy=policy, actor=who)} samples wait again."
+
+
+def _rejudge(policy: Policy, who: str, why: str, *, hours: int) -> str:
+    del why  # kept in the audit row
+    until = timezone.now()
+    rejudging = rejudge_window(policy=policy, since=until - dt.timedelta(hours=hours), until=until, actor=who)
+    return f"{rejudging.total} turns are judged once more."
+
+
+def _write_rubric(policy: Policy, who: str, why: str, *, text: str) -> str:
+    del why  # kept in the audit row
+    rubric = write_rubric(tenant_id=policy.tenant_id, policy=policy, text=text, actor=who)
+    return f"rubric {rubric.number} counts from now on."
 
 
 def _to_base(policy: Policy, who: str, why: str) -> str:
@@ -89,6 +107,28 @@ class PolicyAdmin(ConsoleAdmin):
         "id",
     )
     acts = (
+        Act(
+            name="rejudge",
+            label="Re-judge a window",
+            question=lambda policy: (
+                f"The judges look at turns of {policy.tenant} / {policy.name} once more, by the rubric of now. Old "
+                "verdicts stay; the new ones count for what no training step has taken."
+            ),
+            do=_rejudge,
+            offered=lambda policy: True,
+            form=WindowForm,
+        ),
+        Act(
+            name="rubric",
+            label="Write a rubric",
+            question=lambda policy: (
+                f"From now on turns of {policy.tenant} / {policy.name} are judged by these words as well. What was "
+                "judged before stays as it is."
+            ),
+            do=_write_rubric,
+            offered=lambda policy: True,
+            form=RubricForm,
+        ),
         Act(
             name="retrain",
             label="Trigger retraining",
@@ -161,6 +201,7 @@ class PolicyAdmin(ConsoleAdmin):
             "versions": policy.versions.select_related("parent").order_by("-number")[:20],
             "moves": policy.moves.select_related("from_version", "to_version").order_by("-created_at")[:20],
             "live_id": policy.live_id,
+            "agreements": agreement(policy_id=policy.pk),
             "gauges": selectors.series(policy.pk),
             "crossings": selectors.crossings(policy.pk),
             "paused": pauses.why_paused(policy.pk),

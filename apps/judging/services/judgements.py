@@ -26,6 +26,7 @@ from apps.judging.judge import (
     strict_majority,
 )
 from apps.judging.models import Hint, Judgement, JudgementSource, JudgementState, Vote
+from apps.judging.personal_data import seen_by_judge
 from apps.judging.rules import Rules, rules_of
 from apps.judging.services.asking import ask_for_judgement, ask_for_sample
 
@@ -105,7 +106,7 @@ def judge_all(
         return []
     if not connection.in_atomic_block:
         connection.close()  # back to the pool: judges take their time
-    opinions = _ask(backend, [claim.view for claim in claims])
+    opinions = _ask(backend, [seen_by_judge(claim.view, rules.personal_data) for claim in claims])
     done: list[Judgement] = []
     for claim, opinion in zip(claims, opinions, strict=True):
         if isinstance(opinion, Opinion):

@@ -315,7 +315,12 @@ def _judging_rules(policy: Policy, user: User, session: Session, text: str) -> N
     )
     JudgeSettings.objects.create(tenant_id=tenant_id, votes=5, daily_tokens=1_000_000)
     JudgeSpend.objects.create(tenant_id=tenant_id, day=now.date(), prompt_tokens=1200, completion_tokens=80)
-    OptOut.objects.create(tenant_id=tenant_id, end_user=session.end_user, actor="system:test", ended_at=now)
+    OptOut.objects.create(
+        tenant_id=tenant_id,
+        end_user=session.end_user,
+        actor="system:test",
+        ended_at=now - dt.timedelta(days=1),
+    )
     Trajectory.objects.create(tenant_id=tenant_id, session=session, task="a task", task_group="a group")
     Rejudging.objects.create(
         tenant_id=tenant_id,
