@@ -31,6 +31,8 @@ _KNOWN_UNSUPPORTED = frozenset(
 )
 _MOST_TOKENS = 1_000_000
 _MOST_STOPS = 4
+_DEEPEST = 100
+_TEMPLATES_OWN = frozenset({"messages", "tools", "add_generation_prompt"})
 _MOST_TOP_LOGPROBS = 20
 _LONGEST_STOP = 200
 
@@ -63,7 +65,24 @@ def parse_json(body: bytes) -> dict[str, Any]:
         value = _with_lone_surrogates(body, error)
     if not isinstance(value, dict):
         raise InvalidInput("The body must be a JSON object.", code="invalid_json")
+    if body.count(b"[") + body.count(b"{") > _DEEPEST and _is_deeper(value, _DEEPEST):
+        # what is stored and sent on is written as JSON again, for which there is a limit too
+        raise InvalidInput(f"The body nests deeper than {_DEEPEST} levels.", code="invalid_json")
     return value
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    level = [value]
+    for _ in range(levels):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return any(isinstance(one, dict | list) for one in level)
 
 
 def _with_lone_surrogates(body: bytes, error: Exception) -> Any:
@@ -241,6 +260,7 @@ def _template_kwargs(value: Any) -> dict[str, Any]:
         return {}
     arguments = fields.mapping(value, "chat_template_kwargs")
     for name, argument in arguments.items():
-        if not isinstance(argument, str | int | float | bool) or not name.isidentifier():
+        plain = isinstance(argument, str | int | float | bool) and name.isidentifier()
+        if not plain or name in _TEMPLATES_OWN:
             raise fields.wrong("chat_template_kwargs", "an object of names with plain values")
     return dict(arguments)
