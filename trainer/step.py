@@ -140,7 +140,7 @@ def _gather(model: PolicyModel, request: StepRequest, run: Recorder) -> Material
         if config.loss.kl_weight > 0:
             with model.bare():
                 base = scores(lambda _: None)
-        if config.updates > 1:
+        if config.updates * config.epochs > 1:
             prox = scores(tick)
             if taught and config.loss.opd_kind in ("top_k", "top_k_select"):
                 states = hidden_states(model, rows, budget=config.token_budget)

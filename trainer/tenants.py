@@ -60,7 +60,7 @@ def grouped(requests: Sequence[StepRequest]) -> list[list[int]]:
         size = sum(len(sample.prompt_ids) + len(sample.output_ids) for sample in request.samples)
         lora = request.config.lora
         mine = open_groups.get(lora)
-        if not shares_a_pass(tokens=size, updates=request.config.updates):
+        if not shares_a_pass(tokens=size, updates=request.config.updates * request.config.epochs):
             groups.append([index])
         elif mine is not None and len(mine) < TOGETHER_AT_MOST:
             mine.append(index)

@@ -37,18 +37,19 @@ Gradient = Callable[[Lot, Tick], Tally]
 
 
 def learn(model: PolicyModel, opened: Opened, gradient: Gradient) -> StepReport | None:
-    """One pass over the samples. A report where the step ends here without a version, otherwise None."""
+    """One pass over the samples (or `epochs` of them). A report where the step ends here without a version, otherwise None."""
     request, run, adapter = opened.request, opened.run, opened.adapter
     config = request.config
     adamw = adapter.optimizer(config)
     run.metrics["lr"] = learning_rate(config, adapter.step)
     stepped = False
     order = [index for index, signal in enumerate(run.signals) if signal.parts]
+    lots = min(config.updates, len(order))
     if config.updates > 1:
         random.Random(request.seed).shuffle(order)  # noqa: S311 - an order, not a secret
-    with run.phase("learn", int(run.metrics["tokens"])) as tick:
-        for update in range(min(config.updates, len(order))):
-            part = order[update :: config.updates]
+    with run.phase("learn", int(run.metrics["tokens"]) * config.epochs) as tick:
+        for update in range(lots * config.epochs):
+            part = order[update % lots :: config.updates]
             split = shares([run.signals[index] for index in part], config)
             adamw.zero_grad()
             lot = Lot(opened.material, dict(zip(part, split, strict=True)), config)

@@ -120,7 +120,7 @@ def _sociable(claim: Claim) -> bool:
 
 def _small(claim: Claim) -> bool:
     tokens = sum(len(sample.turn.prompt_ids) + len(sample.turn.output_ids) for sample in claim.samples)
-    return shares_a_pass(tokens=tokens, updates=claim.config.updates)
+    return shares_a_pass(tokens=tokens, updates=claim.config.updates * claim.config.epochs)
 
 
 def _likes(first: Claim) -> Callable[[Claim], bool]:

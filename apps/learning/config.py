@@ -126,6 +126,8 @@ class TrainingConfig:
     """AdamW's epsilon, dimensionless."""
     weight_decay: Annotated[float, Limits(0, 1)] = 0.0
     """AdamW's decoupled weight decay, dimensionless."""
+    epochs: Annotated[int, Limits(1, 16)] = 1
+    """Passes over a batch, count; above 1 the policy leaves the replies that it was sampled with."""
     updates: Annotated[int, Limits(1, 64)] = 1
     """Optimiser steps in the one pass over a batch, count."""
     grad_clip: Annotated[float, Limits(1e-6, 1e6)] = 1.0

@@ -112,6 +112,8 @@ class StepConfig(Contract):
     """A norm above this before clipping refuses the step."""
     updates: Annotated[int, Bounds(1, 64)] = 1
     """Optimiser steps in the one pass over the samples; above 1 the ratios to prox leave 1."""
+    epochs: Annotated[int, Bounds(1, 16)] = 1
+    """Passes over the samples; above 1 the ratios to prox leave 1 as well, and the drift gauge shows how far."""
     min_ess: Fraction = 0.3
     """Effective sample size of the behaviour weights, as a fraction of the tokens, under which a step is skipped."""
     max_rollout_k3: Annotated[float, Bounds(0, 1e9)] = 10.0

@@ -96,6 +96,7 @@ def test_the_defaults_are_the_ones_written_down() -> None:
     assert (loss.clip_low, loss.clip_high, loss.dual_clip, loss.opd_clip) == (0.2, 0.28, 3.0, 1.0)
     assert (loss.behaviour_cap, loss.behaviour_mask_above, loss.behaviour_truncate_at) == ("mask", 5.0, 2.0)
     assert (config.lr, config.grad_clip, config.min_ess, config.updates) == (1e-4, 1.0, 0.3, 1)
+    assert config.epochs == 1
 
 
 def test_importing_the_contracts_brings_no_torch() -> None:

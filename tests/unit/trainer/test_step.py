@@ -221,6 +221,49 @@ def test_several_updates_leave_the_ratio_to_prox(model: PolicyModel, sample: Mak
     assert {outcome.tokens for outcome in report.samples} == {6}
 
 
+def test_several_epochs_leave_the_ratio_to_prox_and_the_gauge_shows_it(
+    model: PolicyModel, sample: Make, request_for: For
+) -> None:
+    samples = [sample(1, reward=1.0), sample(2, reward=-1.0)]
+    once = run_step(model, request_for("once", samples, baseline=ZERO, lr=0.02))
+    twice = run_step(model, request_for("twice", samples, baseline=ZERO, lr=0.02, epochs=4))
+    made(once)
+    made(twice)
+    assert once.metrics["clip_fraction"] == 0.0
+    assert twice.metrics["clip_fraction"] > 0.3  # the drift bound of that measure
+
+
+def test_a_learning_rate_too_low_changes_next_to_nothing(
+    model: PolicyModel, sample: Make, request_for: For
+) -> None:
+    samples = [sample(1, reward=1.0), sample(2, reward=-1.0)]
+    low = run_step(model, request_for("low", samples, baseline=ZERO, lr=1e-6))
+    usual = run_step(model, request_for("usual", samples, baseline=ZERO, lr=4e-3))
+    made(low)
+    assert 0.0 < low.metrics["step_logprob_abs_diff"] < 1e-3  # the drift bound of that measure
+    assert usual.metrics["step_logprob_abs_diff"] > 50 * low.metrics["step_logprob_abs_diff"]
+
+
+def test_rewards_that_never_vary_end_in_no_signal(model: PolicyModel, sample: Make, request_for: For) -> None:
+    """A judge that is pleased by anything: the advantage goes to 0 and nothing more is learned from it."""
+    baseline, seen = BaselineState(mean=0.0, count=1.0), []
+    for number in range(60):
+        samples = [sample(seed, reward=1.0) for seed in range(4)]
+        report = run_step(model, request_for(f"{number}", samples, baseline=baseline, dry_run=True))
+        seen.append(report.metrics["advantage_abs_mean"])
+        baseline = BaselineState(mean=baseline.mean, count=baseline.count)
+        for _ in samples:
+            count = 0.9 * baseline.count + 1
+            baseline = BaselineState(
+                mean=(baseline.mean or 0.0) + (1.0 - (baseline.mean or 0.0)) / count, count=count
+            )
+        if report.code == "no_signal":
+            break
+    assert seen[0] == 1.0
+    assert seen == sorted(seen, reverse=True)
+    assert report.code == "no_signal"
+
+
 @pytest.mark.parametrize("kind", ["top_k", "top_k_select"])
 def test_several_updates_compare_with_the_policy_as_the_step_began(
     model: PolicyModel, sample: Make, request_for: For, kind: str
