@@ -10,10 +10,11 @@ from django.db import connection, transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from apps.accounts.models import Tenant
 from kernel import outbox
 from kernel.models import OutboxMessage
 from kernel.tenancy import system_scope
-from workers.relay import BrokerAway, relay_once, run, send_by_celery
+from workers.relay import FULL, BrokerAway, relay_once, run, send_by_celery
 from workers.upkeep import backlog, prune_outbox
 
 
@@ -52,6 +53,44 @@ def test_due_messages_are_sent_in_order_once() -> None:
     assert relay_once(broker) == 0
     assert broker.taken == ["ops:t:1", "ops:t:2"]
     assert unsent() == [3]
+
+
+def flood(slug: str, count: int) -> None:
+    with system_scope("tests"), transaction.atomic():
+        tenant = Tenant.objects.create(slug=slug, name=slug)
+        for n in range(count):
+            outbox.enqueue(task=slug, queue="judge", tenant_id=tenant.id, kwargs={"n": n})
+
+
+@pytest.mark.django_db
+def test_a_tenant_that_floods_the_outbox_does_not_stand_before_the_others() -> None:
+    flood("flood", 300)
+    flood("quiet", 3)
+    broker = Broker()
+    assert relay_once(broker, limit=20, backlog=lambda _: 0) == 20
+    assert [sent for sent in broker.taken if "quiet" in sent] == [f"judge:quiet:{n}" for n in range(3)]
+    assert [sent for sent in broker.taken if "flood" in sent] == [f"judge:flood:{n}" for n in range(17)]
+    while relay_once(broker, limit=20, backlog=lambda _: 0):
+        pass
+    assert len(broker.taken) == len(set(broker.taken)) == 303
+
+
+@pytest.mark.django_db
+def test_a_full_queue_is_not_filled_further_and_the_others_are() -> None:
+    flood("flood", 5)
+    announce(1)
+    broker = Broker()
+    assert relay_once(broker, backlog=lambda queue: FULL if queue == "judge" else 0) == 1
+    assert broker.taken == ["ops:t:1"]
+    assert relay_once(broker, backlog=lambda _: FULL - 1) == 5
+
+    def away(_: str) -> int:
+        raise redis.ConnectionError("refused")
+
+    announce(2)
+    with pytest.raises(BrokerAway):
+        relay_once(broker, backlog=away)
+    assert unsent() == [2]
 
 
 @pytest.mark.django_db
