@@ -152,7 +152,7 @@ class RejudgingAdmin(ConsoleAdmin):
         "tenant",
         "policy",
         "state_chip",
-        "how_far",
+        "total",
         "since",
         "until",
         "actor",
