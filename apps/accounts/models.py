@@ -84,6 +84,30 @@ class Membership(TenantModel):
         return f"{self.user_id} {self.role}"
 
 
+class Invitation(TenantModel):
+    """Somebody who was asked to join. The link's token is stored as a hash."""
+
+    email = models.EmailField()
+    role = models.CharField(max_length=10, choices=Role.choices)
+    token_sha256 = models.BinaryField(max_length=32, unique=True)
+    inviter = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "email"],
+                condition=models.Q(accepted_at__isnull=True),
+                name="invitation_once_open",
+            ),
+            models.CheckConstraint(condition=models.Q(role__in=Role.values), name="invitation_role_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email} {self.role}"
+
+
 class EndUser(TenantModel):
     """The person behind a tenant's client, as named by OpenAI's `user` field."""
 

@@ -6,10 +6,12 @@ from django.contrib import messages
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from apps.accounts import services
-from apps.accounts.models import Membership, Role
+from apps.accounts import invitations, services
+from apps.accounts.models import Invitation, Membership, Role
 from apps.adapters.models import Policy
 from apps.adapters.services import change_policy
 from apps.dashboard.lists import listed
@@ -29,7 +31,45 @@ def members(request: HttpRequest, place: Place) -> HttpResponse:
         section="members",
         page=listed(request, Membership.objects.select_related("user")),
         roles=Role.choices,
+        invitations=Invitation.objects.filter(accepted_at=None).order_by("-created_at")
+        if place.manages
+        else [],
+        now=timezone.now(),
     )
+
+
+@require_POST
+@tenant_page(needs=Access.MANAGE)
+def invite(request: HttpRequest, place: Place) -> HttpResponse:
+    """Ask somebody to join. Only an owner makes owners."""
+    role = request.POST.get("role", "")
+    if role not in Role.values or (role == Role.OWNER and not place.owns):
+        raise Http404
+    link = request.build_absolute_uri(reverse("dashboard:invitation", kwargs={"token": "TOKEN"}))
+    try:
+        invitation = invitations.invite(
+            tenant=place.tenant,
+            email=request.POST.get("email", "")[:254],
+            role=Role(role),
+            inviter=place.user,
+            link=link.replace("TOKEN", "{token}"),
+        )
+    except AttuneError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"A mail is on its way to {invitation.email}.")
+    return redirect("dashboard:members", tenant=place.tenant.slug)
+
+
+@require_POST
+@tenant_page(needs=Access.MANAGE)
+def uninvite(request: HttpRequest, place: Place, invitation_id: uuid.UUID) -> HttpResponse:
+    """Take an invitation back."""
+    try:
+        invitations.take_back(tenant_id=place.tenant.pk, invitation_id=invitation_id, actor=place.actor)
+    except AttuneError as error:
+        raise Http404 from error
+    return redirect("dashboard:members", tenant=place.tenant.slug)
 
 
 @require_POST

@@ -3,7 +3,7 @@
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from apps.dashboard import adapters, keys, overview, people, runs, sessions, views
+from apps.dashboard import adapters, entrance, keys, overview, people, runs, sessions, views
 
 app_name = "dashboard"
 _OF_A_TENANT = [
@@ -27,12 +27,15 @@ _OF_A_TENANT = [
     path("keys/<uuid:key_id>/revoke", keys.revoke, name="revoke"),
     path("members", people.members, name="members"),
     path("members/<uuid:membership_id>", people.member, name="member"),
+    path("invitations", people.invite, name="invite"),
+    path("invitations/<uuid:invitation_id>", people.uninvite, name="uninvite"),
     path("settings", people.settings, name="settings"),
     path("audit", people.audit, name="audit"),
 ]
 urlpatterns = [
     path("", overview.home, name="home"),
     path("t/<slug:tenant>/", include(_OF_A_TENANT)),
+    path("invitations/<str:token>", entrance.invitation, name="invitation"),
     path("healthz", views.healthz, name="healthz"),
     path("favicon.ico", RedirectView.as_view(url="/static/attune/favicon.svg"), name="favicon"),
 ]

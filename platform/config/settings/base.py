@@ -32,8 +32,11 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "django.contrib.humanize",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
     "rest_framework",
     "django_filters",
     "drf_spectacular",
@@ -59,6 +62,7 @@ INSTALLED_APPS = [
 _WEB_ONLY = {
     *("unfold", "django.contrib.admin", "django.contrib.sessions", "django.contrib.messages"),
     *("django.contrib.staticfiles", "allauth", "allauth.account", "rest_framework"),
+    *("allauth.mfa", "allauth.usersessions", "django.contrib.humanize"),
     *("django_filters", "drf_spectacular"),
     *("apps.console", "apps.dashboard"),
 }
@@ -77,6 +81,7 @@ _WEB_MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "allauth.usersessions.middleware.UserSessionsMiddleware",
     "apps.console.middleware.OperatorScopeMiddleware",
     "apps.dashboard.middleware.ContentSecurityMiddleware",
 ]
@@ -142,6 +147,12 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "optional"
 ACCOUNT_ADAPTER = "apps.accounts.adapter.AccountAdapter"
+ACCOUNT_SIGNUP_FORM_CLASS = "apps.dashboard.entrance.NewTenant"
+SIGNUP_OPEN = env.flag("SIGNUP_OPEN", default=True)  # off: only who was invited signs up
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_TOTP_ISSUER = "Attune"
+CONSOLE_REQUIRES_MFA = env.flag("CONSOLE_REQUIRES_MFA", default=False)
+USERSESSIONS_TRACK_ACTIVITY = True
 LOGIN_REDIRECT_URL = "/"
 LOGIN_URL = "/accounts/login/"
 

@@ -62,16 +62,6 @@ def test_guessing_is_slowed_down() -> None:
     assert client.get("/").status_code == 302
 
 
-def test_nobody_signs_up_by_themselves() -> None:
-    client = Client()
-    page = client.get("/accounts/signup/")
-    client.post(
-        "/accounts/signup/", {"email": "eve@example.org", "password1": PASSWORD, "password2": PASSWORD}
-    )
-    assert "Sign Up Closed" in page.content.decode()
-    assert client.get("/").status_code == 302
-
-
 def test_signing_out_needs_a_post_and_ends_the_session() -> None:
     client = Client()
     client.post("/accounts/login/", {"login": "ada@example.org", "password": PASSWORD})

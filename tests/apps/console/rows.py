@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
-from apps.accounts.models import EndUser, Membership, Role, Tenant, User
+from apps.accounts.models import EndUser, Invitation, Membership, Role, Tenant, User
 from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
 from apps.alerts.models import Alert, Attempt, Delivery, Event, Severity, WebhookEndpoint
 from apps.conversations.models import Feedback, Session, Turn, TurnState
@@ -67,6 +67,14 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
         tenant = Tenant.objects.create(slug=slug, name=slug.upper())
         user = User.objects.create_user(f"owner@{slug}.example", "a password of some length")
         Membership.objects.create(tenant=tenant, user=user, role=Role.OWNER)
+        Invitation.objects.create(
+            tenant=tenant,
+            email=f"guest@{slug}.example",
+            role=Role.MEMBER,
+            token_sha256=hashlib.sha256(slug.encode()).digest(),
+            inviter=user,
+            expires_at=timezone.now() + dt.timedelta(days=1),
+        )
         end_user = EndUser.objects.create(tenant=tenant, external_id=f"end-{slug}")
         key = ApiKey.objects.create(
             tenant=tenant,

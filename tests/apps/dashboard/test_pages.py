@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern
 
-from apps.accounts.models import Membership, Role
+from apps.accounts.models import Invitation, Membership, Role
 from apps.accounts.services import set_role
 from apps.conversations.models import Session
 from apps.dashboard.urls import _OF_A_TENANT
@@ -34,6 +34,7 @@ def addresses(rows: Rows) -> dict[str, str]:
             "policy_id": rows.policy.pk,
             "run_id": rows.run.pk,
             "key_id": ApiKey.objects.get(tenant=rows.tenant).pk,
+            "invitation_id": Invitation.objects.get(tenant=rows.tenant).pk,
             "membership_id": Membership.objects.filter(tenant=rows.tenant)[0].pk,
         }
     found = {}
@@ -143,7 +144,7 @@ def test_no_address_gives_or_changes_anything_of_another_tenant(acme: Rows, role
         ]
     checked = 0
     for name, path in addresses(other).items():
-        if path in PAGES or path == "overview.csv":
+        if path in (*PAGES, "invitations") or path == "overview.csv":
             continue
         for method in ("get", "post"):
             answer = getattr(somebody, method)(
@@ -152,7 +153,7 @@ def test_no_address_gives_or_changes_anything_of_another_tenant(acme: Rows, role
             assert answer.status_code in {403, 404, 405}, (name, method, answer.status_code)
             checked += 1
         assert somebody.get(f"/t/globex/{path}").status_code in {404, 405}
-    assert checked == 26
+    assert checked == 28
     with system_scope("look"):
         after = [
             str(list(model._default_manager.filter(tenant=other.tenant).values()))

@@ -1,0 +1,130 @@
+"""Ask somebody by e-mail to join a tenant: a link that works once, for that address, for a week."""
+
+import datetime as dt
+import hashlib
+import secrets
+import uuid
+
+from django.core.exceptions import ValidationError
+from django.core.mail import send_mail
+from django.core.validators import validate_email
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts.models import Invitation, Membership, Role, Tenant, User
+from kernel import audit
+from kernel.errors import Conflict, InvalidInput, NotFound
+from kernel.tenancy import system_scope, tenant_scope
+
+VALID_FOR = dt.timedelta(days=7)
+MOST_OPEN = 100  # open invitations of a tenant: mail is not for flooding
+
+
+def invite(*, tenant: Tenant, email: str, role: Role, inviter: User, link: str) -> Invitation:
+    """Write to somebody with a link to join; asked again, the old link ends and a new one is sent.
+
+    `link` holds `{token}`. Raises `InvalidInput` for what is not an address, `Conflict` for a member.
+    """
+    address = email.strip().lower()
+    try:
+        validate_email(address)
+    except ValidationError as error:
+        raise InvalidInput(f"{email!r} is not an e-mail address", field="email") from error
+    token = secrets.token_urlsafe(32)
+    with tenant_scope(tenant.pk), transaction.atomic():
+        Tenant.objects.select_for_update().get(pk=tenant.pk)  # two who invite at once: one after the other
+        if Membership.objects.filter(user__email=address).exists():
+            raise Conflict(f"{address} is a member already", field="email")
+        if Invitation.objects.filter(accepted_at=None).exclude(email=address).count() >= MOST_OPEN:
+            raise Conflict(f"{MOST_OPEN} invitations are open: take some back first")
+        invitation, _ = Invitation.objects.update_or_create(
+            email=address,
+            accepted_at=None,
+            defaults={
+                "role": role,
+                "inviter": inviter,
+                "token_sha256": _hash(token),
+                "expires_at": timezone.now() + VALID_FOR,
+            },
+        )
+        audit.record(
+            actor=f"user:{inviter.pk}",
+            action="member.invite",
+            target=f"invitation:{invitation.pk}",
+            tenant_id=tenant.pk,
+            detail={"email": address, "role": role.value},
+        )
+    send_mail(
+        f"{_line(tenant.name)} on Attune",
+        f"{inviter.email} asks you to join {_line(tenant.name)} as {role.label.lower()}.\n\n"
+        f"{link.format(token=token)}\n\nThe link works once, until {invitation.expires_at:%Y-%m-%d %H:%M} UTC.\n",
+        None,
+        [address],
+    )
+    return invitation
+
+
+def find(token: str) -> Invitation | None:
+    """Return the open invitation that a link names, or None where it has ended.
+
+    The token comes before any tenant is known, hence the system scope; it is compared by its hash.
+    """
+    with system_scope("whose invitation is this"):
+        return (
+            Invitation.objects.select_related("tenant", "inviter")
+            .filter(token_sha256=_hash(token), accepted_at=None, expires_at__gt=timezone.now())
+            .first()
+        )
+
+
+def accept(*, token: str, user: User) -> Membership:
+    """Make the person a member; the same again returns the membership.
+
+    Raises `NotFound` for a link that has ended, `Conflict` for somebody else's address.
+    """
+    invitation = find(token)
+    if invitation is None:
+        raise NotFound("this invitation has ended: ask for another")
+    with tenant_scope(invitation.tenant_id), transaction.atomic():
+        row = Invitation.objects.select_for_update().get(pk=invitation.pk)
+        if row.accepted_at is not None:
+            raise NotFound("this invitation has ended: ask for another")
+        if row.email != user.email.lower():
+            raise Conflict(f"this invitation is for {row.email}, and you are {user.email}")
+        membership, created = Membership.objects.get_or_create(user=user, defaults={"role": row.role})
+        row.accepted_at = timezone.now()
+        row.save(update_fields=["accepted_at"])
+        if created:
+            audit.record(
+                actor=f"user:{user.pk}",
+                action="member.join",
+                target=f"user:{user.pk}",
+                tenant_id=row.tenant_id,
+                detail={"role": row.role},
+            )
+        return Membership.objects.select_related("tenant").get(pk=membership.pk)
+
+
+def take_back(*, tenant_id: uuid.UUID, invitation_id: uuid.UUID, actor: str) -> None:
+    """End an open invitation."""
+    with tenant_scope(tenant_id), transaction.atomic():
+        row = Invitation.objects.select_for_update().filter(pk=invitation_id, accepted_at=None).first()
+        if row is None:
+            raise NotFound("there is no such open invitation")
+        row.delete()
+        audit.record(
+            actor=actor,
+            action="member.uninvite",
+            target=f"invitation:{invitation_id}",
+            tenant_id=tenant_id,
+            detail={"email": row.email},
+        )
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+def _line(text: str) -> str:
+    """Return text that stays on one line of a mail's header."""
+    return " ".join(text.split())
