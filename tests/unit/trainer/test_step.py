@@ -389,6 +389,22 @@ def test_a_parent_that_is_not_what_it_was_is_not_used(
     assert (gone.outcome, gone.code) == ("failed", "bad_parent")
 
 
+def test_a_step_from_an_earlier_version_starts_from_its_own_optimiser_state(
+    model: PolicyModel, sample: Make, request_for: For
+) -> None:
+    def step(name: str, parent: Path | None, number: int) -> Path:
+        fields = {"parent_dir": str(parent)} if parent else {}
+        return made(run_step(model, request_for(name, [sample(number, hint_prompt_ids=HINT)], **fields)))
+
+    fifth = step("v5", None, 1)
+    sixth = step("v6", fifth, 2)
+    step("v7", sixth, 3)
+    again = step("v8", fifth, 2)  # rolled back to v5, and the same turns once more
+    for name in (WEIGHTS, OPTIMIZER):
+        assert (again / name).read_bytes() == (sixth / name).read_bytes(), name
+        assert (again / name).read_bytes() != (fifth / name).read_bytes(), name
+
+
 def test_a_full_disk_leaves_nothing_behind(
     model: PolicyModel, sample: Make, request_for: For, monkeypatch: pytest.MonkeyPatch
 ) -> None:
