@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -46,6 +47,18 @@ def flag(name: str, *, default: bool) -> bool:
 def listed(name: str, default: str = "") -> list[str]:
     """Return the parts of a comma-separated value."""
     return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]
+
+
+def mapping(name: str) -> dict[str, Any]:
+    """Return a JSON object; without the variable an empty one."""
+    raw = os.environ.get(name, "{}")
+    try:
+        value = json.loads(raw)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} is not JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise ImproperlyConfigured(f"{name} is not a JSON object.")
+    return value
 
 
 def path(name: str, default: Path) -> Path:

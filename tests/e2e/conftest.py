@@ -27,6 +27,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformProce
         TRAINER_DEVICE="cpu",
         TRAINING_BATCH=str(BATCH),
         TRAINING_LR="0.02",
+        DRIFT_BOUNDS='{"step_k3": {"limit": 10}}',  # one step shows: it goes far
         PROBE_TOLERANCE="0.001",
         SHADOW_ENABLED="false",  # versions are made of complaints alone
     )

@@ -1,6 +1,6 @@
 """How far is too far: every measure with its unit, its bound, what a crossing does by default, and what it means.
 
-A policy overrides them under `drift` in its configuration:
+The setting DRIFT_BOUNDS overrides them for all policies, and a policy under `drift` in its configuration:
 `{"drift": {"rollout_k3": {"limit": 0.5, "action": "fall_back"}, "staleness_mean": {"action": "off"}}}`.
 """
 
@@ -8,6 +8,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from django.conf import settings
 
 from apps.learning.drift.models import Action, Gauge
 from kernel.errors import InvalidInput
@@ -173,10 +175,11 @@ def resolve(config: Mapping[str, Any]) -> dict[str, Bound]:
     if not isinstance(wanted, dict):
         raise InvalidInput("drift is an object of measures", field="config.drift")
     found = dict(BY_MEASURE)
-    for measure, change in wanted.items():
-        if measure not in found:
-            raise InvalidInput(f"there is no drift measure {measure!r}", field=f"config.drift.{measure}")
-        found[measure] = _changed(found[measure], change)
+    for changes in (settings.DRIFT_BOUNDS, wanted):
+        for measure, change in changes.items():
+            if measure not in found:
+                raise InvalidInput(f"there is no drift measure {measure!r}", field=f"config.drift.{measure}")
+            found[measure] = _changed(found[measure], change)
     return {measure: bound for measure, bound in found.items() if bound.action != OFF}
 
 

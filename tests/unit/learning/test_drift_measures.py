@@ -3,6 +3,7 @@
 import math
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -193,3 +194,10 @@ def test_a_policy_moves_its_bounds() -> None:
     assert (found["ess"].limit, found["ess"].action, found["ess"].in_a_row) == (0.5, "fall_back", 3)
     assert "repetition" not in found
     assert found["rollout_k3"] == BY_MEASURE["rollout_k3"]
+
+
+def test_a_platform_may_have_bounds_of_its_own_and_a_policy_others(settings: Any) -> None:
+    settings.DRIFT_BOUNDS = {"step_k3": {"limit": 2.0}, "ess": {"action": "off"}}
+    found = resolve({"drift": {"step_k3": {"action": "alert"}}})
+    assert (found["step_k3"].limit, found["step_k3"].action) == (2.0, "alert")
+    assert "ess" not in found
