@@ -2,6 +2,8 @@
 
 from allauth.account.decorators import secure_admin_login
 from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.auth.models import Group
 
@@ -32,4 +34,4 @@ __all__ = [
 ]
 
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
-admin.site.unregister([Group, EmailAddress])
+admin.site.unregister([Group, EmailAddress, Authenticator, UserSession])

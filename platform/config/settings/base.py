@@ -81,7 +81,6 @@ _WEB_MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "allauth.usersessions.middleware.UserSessionsMiddleware",
     "apps.console.middleware.OperatorScopeMiddleware",
     "apps.dashboard.middleware.ContentSecurityMiddleware",
 ]
@@ -152,7 +151,6 @@ SIGNUP_OPEN = env.flag("SIGNUP_OPEN", default=True)  # off: only who was invited
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_TOTP_ISSUER = "Attune"
 CONSOLE_REQUIRES_MFA = env.flag("CONSOLE_REQUIRES_MFA", default=False)
-USERSESSIONS_TRACK_ACTIVITY = True
 LOGIN_REDIRECT_URL = "/"
 LOGIN_URL = "/accounts/login/"
 
