@@ -2,12 +2,15 @@
 
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from peft import PeftModel
 from pytest_django import Settings
+from transformers import AutoModelForCausalLM
 
 from apps.adapters import store
 from apps.adapters.models import AdapterVersion
@@ -39,17 +42,38 @@ def trainer(tiny_model: Path, settings: Settings) -> Iterator[TrainerProcess]:
     process.end()
 
 
-def add_hinted_samples(somebody: Somebody, count: int, version: AdapterVersion | None = None) -> None:
+TEMPERATURE = 0.7
+SAME = 1e-4  # nats: two implementations in float32
+
+
+def sampled_with(
+    model: Path, version: AdapterVersion | None, prompt: Sequence[int], reply: Sequence[int]
+) -> list[float]:
+    """Return what an engine would say of a reply: its log-probabilities at `TEMPERATURE`, by transformers and PEFT."""
+    theirs: Any = AutoModelForCausalLM.from_pretrained(model)
+    if version is not None:
+        theirs = PeftModel.from_pretrained(theirs, store.absolute(version.path))
+    with torch.no_grad():
+        logits = theirs(torch.tensor([[*prompt, *reply]])).logits[0, len(prompt) - 1 : -1]
+    said = (logits / TEMPERATURE).log_softmax(1).gather(1, torch.tensor(reply)[:, None])
+    return [float(logprob) for logprob in said[:, 0]]
+
+
+def add_hinted_samples(
+    somebody: Somebody, count: int, *, model: Path, version: AdapterVersion | None = None
+) -> None:
     chat = chat_format()
     for number in range(count):
         asked = [{"role": "user", "content": f"What is comet {number}?"}]
         reply = chat.render([{"role": "user", "content": "An earthquake is a shaking of the ground."}])[:12]
+        prompt = chat.render(asked)
         turn = add_turn(
             somebody,
             messages=asked,
-            prompt_ids=chat.render(asked),
+            sampling={"temperature": TEMPERATURE},
+            prompt_ids=prompt,
             output_ids=reply,
-            output_logprobs=[-5.0] * len(reply),
+            output_logprobs=sampled_with(model, version, prompt, reply),
             version=version,
         )
         with tenant_scope(somebody.tenant.id):
@@ -63,7 +87,7 @@ def add_hinted_samples(somebody: Somebody, count: int, version: AdapterVersion |
 
 
 def test_two_steps_of_a_lineage_and_one_with_learning_rate_zero(
-    somebody: Somebody, trainer: TrainerProcess
+    somebody: Somebody, trainer: TrainerProcess, tiny_model: Path
 ) -> None:
     with tenant_scope(somebody.tenant.id):
         policy = somebody.policy
@@ -71,11 +95,12 @@ def test_two_steps_of_a_lineage_and_one_with_learning_rate_zero(
         policy.save()
         versions: list[AdapterVersion] = []
         for _ in range(2):
-            add_hinted_samples(somebody, 2, version=versions[-1] if versions else None)
+            add_hinted_samples(somebody, 2, model=tiny_model, version=versions[-1] if versions else None)
             run = queue_run(somebody)
             train_run(run_id=run.id, trainer=trainer)
             run.refresh_from_db()
             assert (run.state, run.version is not None) == ("succeeded", True), run.reason
+            assert run.metrics["train_rollout_logprob_abs_diff"] < SAME
             version = AdapterVersion.objects.latest("number")
             checked = preflight(store.absolute(version.path), sha256=version.sha256)
             assert (checked.rank, checked.alpha) == (4, 8)
@@ -89,18 +114,19 @@ def test_two_steps_of_a_lineage_and_one_with_learning_rate_zero(
 
         policy.config = {"batch_size": 2, "lr": 0}
         policy.save()
-        add_hinted_samples(somebody, 2, version=versions[-1])
+        add_hinted_samples(somebody, 2, model=tiny_model, version=versions[-1])
         run = queue_run(somebody)
         train_run(run_id=run.id, trainer=trainer)
         run.refresh_from_db()
         assert (run.state, run.version) == ("no_op", None)
+        assert run.metrics["train_rollout_logprob_abs_diff"] < SAME
         assert AdapterVersion.objects.count() == 2
     assert states_of(somebody) == {"consumed": 4, "dropped": 2}
 
 
 @pytest.mark.parametrize("tensor_parallel", [1, 2], ids=["two replicas", "one base cut in two"])
 def test_a_step_over_two_ranks(
-    somebody: Somebody, trainer: TrainerProcess, settings: Settings, tensor_parallel: int
+    somebody: Somebody, trainer: TrainerProcess, tiny_model: Path, settings: Settings, tensor_parallel: int
 ) -> None:
     settings.TRAINER_RANKS, settings.TRAINER_TENSOR_PARALLEL = 2, tensor_parallel
     ranks = TrainerProcess(trainer_command(), trainer_environment(os.environ))
@@ -108,7 +134,7 @@ def test_a_step_over_two_ranks(
     policy.config = {"batch_size": 2}
     with tenant_scope(somebody.tenant.id):
         policy.save()
-        add_hinted_samples(somebody, 2)
+        add_hinted_samples(somebody, 2, model=tiny_model)
         run = queue_run(somebody)
         try:
             train_run(run_id=run.id, trainer=ranks)
@@ -122,14 +148,18 @@ def test_a_step_over_two_ranks(
 
 
 def test_runs_in_company_write_the_bytes_of_runs_alone(
-    somebody: Somebody, trainer: TrainerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    somebody: Somebody,
+    trainer: TrainerProcess,
+    tiny_model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     people = [somebody, add_somebody("second"), add_somebody("third")]
     for number, one in enumerate(people):
         one.policy.config = {"batch_size": 1, "opd_kind": ("full_kl", "sampled", "full_kl")[number]}
         with tenant_scope(one.tenant.id):
             one.policy.save()
-        add_hinted_samples(one, 1)
+        add_hinted_samples(one, 1, model=tiny_model)
         queue_run(one)
     asked: list[StepsRequest] = []
     steps = TrainerProcess.steps
