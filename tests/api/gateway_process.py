@@ -17,7 +17,6 @@ CONTEXT_LENGTH = 600
 MAX_REPLY_TOKENS = 64
 DATABASE_POOL = 4
 CONCURRENCY = 40
-APPLICATION_NAME = "attune-gateway"
 
 
 class GatewayProcess:
@@ -25,12 +24,14 @@ class GatewayProcess:
 
     def __init__(self, *, model: Path, log: Path, **env: str) -> None:
         self.url = f"http://127.0.0.1:{free_port()}"
+        self.application_name = f"attune-gateway-{self.url.rpartition(':')[2]}"
+        """What the database knows its connections by; several gateways of one run share a database."""
         self.log = log
         self._env = os.environ | {
             "DJANGO_SETTINGS_MODULE": "config.settings.local",
             "SECRET_KEY": "tests-only",
             "PYTHONPATH": f"{ROOT / 'platform'}:{ROOT}",
-            "DATABASE_URL": f"{os.environ['DATABASE_URL']}?application_name={APPLICATION_NAME}",
+            "DATABASE_URL": f"{os.environ['DATABASE_URL']}?application_name={self.application_name}",
             "MODEL_PATH": str(model),
             "MAX_BODY_BYTES": str(MAX_BODY_BYTES),
             "CONTEXT_LENGTH": str(CONTEXT_LENGTH),

@@ -105,9 +105,13 @@ TEMPLATES = [
 # --- database: connections take the application's role at once; `kernel.postgres` narrows it per scope
 DATABASE_ROLE = env.text("DATABASE_ROLE", APP_ROLE)
 DATABASE_POOL = env.integer("DATABASE_POOL", 8)  # connections of one process
+# of those, a gateway's on the event loop, which every request's calls share; a stream needs none of them
+GATEWAY_LEDGER_CONNECTIONS = env.integer("GATEWAY_LEDGER_CONNECTIONS", 2)
+# a pool grows past what its threads hold at once, when several of them wait for the first connection
+_POOLED = DATABASE_POOL - (GATEWAY_LEDGER_CONNECTIONS if PROCESS == "gateway" else 0)
 DATABASE_OPTIONS: dict[str, Any] = {
     "options": f"-c role={DATABASE_ROLE}",
-    "pool": {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 20},
+    "pool": {"min_size": 1, "max_size": max(1, _POOLED), "timeout": 20},
 }
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
@@ -244,9 +248,7 @@ PROBE_TOLERANCE = env.number("PROBE_TOLERANCE", 0.15)
 MAX_BODY_BYTES = env.integer("MAX_BODY_BYTES", 2_000_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 GATEWAY_CONCURRENCY = env.integer("GATEWAY_CONCURRENCY", 256)  # requests at once in one process
-# connections on the event loop, which every request's calls share; a stream needs none of them
-GATEWAY_LEDGER_CONNECTIONS = env.integer("GATEWAY_LEDGER_CONNECTIONS", 2)
-# for what is rarer; each keeps one connection, and with those above they are at most DATABASE_POOL
+# for what is rarer; each keeps one connection, and with GATEWAY_LEDGER_CONNECTIONS they are at most DATABASE_POOL
 GATEWAY_DATABASE_THREADS = env.integer("GATEWAY_DATABASE_THREADS", 4)
 # where nothing is set for a key or a tenant; per minute, 0 is no limit
 KEY_LIMITS = {
