@@ -22,7 +22,10 @@ def beating(holder: uuid.UUID) -> Plan[None]:
 
 
 def ending_lost(*, tenant_id: uuid.UUID, turn_id: uuid.UUID) -> Plan[bool]:
-    """Mark a pending turn as failed if its holder is gone; returns whether it was."""
+    """Mark a pending turn as failed if its holder is gone; returns whether it was.
+
+    A holder without a row (a restored database) is given one, as of now: it may live, and then says so.
+    """
     answer = yield call(
         "attune_end_lost", {"tenant": tenant_id, "turn": turn_id, "lost_after_s": LOST_AFTER_S}
     )

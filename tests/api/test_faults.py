@@ -4,22 +4,26 @@ import datetime as dt
 import socket
 import threading
 import time
+import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import psycopg
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from apps.conversations.holders import LOST_AFTER_S
-from apps.conversations.models import TurnHolder
+from apps.conversations.models import Turn, TurnHolder
+from apps.conversations.services import fail_lost_turns
 from apps.keys.services import revoke_key
 from kernel.tenancy import system_scope
 from tests.api.conftest import Chat
 from tests.api.frames import frames, text_of
-from tests.api.gateway_process import APPLICATION_NAME, CONCURRENCY, DATABASE_POOL, GatewayProcess
+from tests.api.gateway_process import CONCURRENCY, DATABASE_POOL, GatewayProcess
 from tests.api.test_errors import refused
 from tests.fake_engine import ONE_SHORT_SENTENCE, FakeEngine
 from tests.tenants import Somebody
@@ -290,6 +294,15 @@ def test_a_repeated_idempotency_key_is_answered_soon_after_its_gateway_died(
     assert (complete.state, complete.idempotency_key) == ("complete", "k")
 
 
+def wait_for_beats(holder: uuid.UUID | None) -> None:
+    """Wait until a holder was seen again, and again: a row may be made by who looks for it, time goes on by beats."""
+    with system_scope("tests"):
+        seen = TurnHolder.objects.filter(id=holder).values_list("seen_at", flat=True)
+        wait_for(seen.exists)
+        first = seen.get()
+        wait_for(lambda: seen.get() > first)
+
+
 def test_an_idempotency_key_of_a_running_request_takes_nothing_over(
     gateway: GatewayProcess, chat: Chat, somebody: Somebody, engine: FakeEngine
 ) -> None:
@@ -303,15 +316,44 @@ def test_an_idempotency_key_of_a_running_request_takes_nothing_over(
     engine.wait_for(lambda: len(engine.requests) == 1)
     asking[1].start()
     (turn,) = somebody.turns()
-    with system_scope("tests"):
-        seen_at = TurnHolder.objects.get(id=turn.holder_id).seen_at
-        wait_for(lambda: TurnHolder.objects.get(id=turn.holder_id).seen_at > seen_at)
+    wait_for_beats(turn.holder_id)
     engine.hold.set()
     for one in asking:
         one.join()
 
     assert [answer.status_code for answer in answers] == [200, 200]
     assert len(somebody.turns()) == len(engine.requests) == 1
+
+
+def test_a_gateway_whose_sign_of_life_was_deleted_keeps_its_turns(
+    gateway: GatewayProcess, chat: Chat, somebody: Somebody, engine: FakeEngine
+) -> None:
+    engine.hold = threading.Event()
+    answers: list[httpx.Response] = []
+    asking = [
+        threading.Thread(target=lambda: answers.append(chat("hi", headers={"Idempotency-Key": "k"})))
+        for _ in range(2)
+    ]
+    asking[0].start()
+    engine.wait_for(lambda: len(engine.requests) == 1)
+    (turn,) = somebody.turns()
+    with system_scope("tests"), transaction.atomic():
+        TurnHolder.objects.all().delete()
+        Turn.objects.filter(id=turn.id).update(created_at=timezone.now() - dt.timedelta(minutes=2))
+    asking[1].start()
+    wait_for_beats(turn.holder_id)
+    with system_scope("tests"):
+        TurnHolder.objects.all().delete()
+        assert fail_lost_turns(older_than_s=360) == 0
+    wait_for_beats(turn.holder_id)
+    engine.hold.set()
+    for one in asking:
+        one.join()
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert sorted("x-idempotent-replay" in answer.headers for answer in answers) == [False, True]
+    assert states(somebody) == ["complete"]
+    assert len(engine.requests) == 1
 
 
 def test_an_idempotency_key_with_another_body(chat: Chat, somebody: Somebody) -> None:
@@ -363,21 +405,44 @@ def busy(connection: psycopg.Connection) -> int:
 
 
 def test_connections_stay_within_the_pool(
-    chat: Chat, somebody: Somebody, gateway: GatewayProcess, owner_connection: psycopg.Connection
+    start_gateway: Callable[..., GatewayProcess],
+    somebody: Somebody,
+    engine: FakeEngine,
+    owner_connection: psycopg.Connection,
 ) -> None:
-    for _ in range(200):
-        assert chat("hi").status_code == 200
+    gateway = start_gateway()  # one whose connections nobody has cut or used before
+
+    def ask(number: int) -> list[int]:
+        with httpx.Client(
+            base_url=gateway.url, headers=somebody.headers, trust_env=False, timeout=30
+        ) as client:
+            named = {"Idempotency-Key": str(number)}
+            return [
+                client.post("/v1/chat/completions", json=HI, headers=named).status_code,
+                # what is stored, and what is rarer, is read in threads
+                client.post("/v1/chat/completions", json=HI, headers=named).status_code,
+                client.get("/v1/memory").status_code,
+                client.get("/v1/models").status_code,
+            ]
+
+    with ThreadPoolExecutor(10 * DATABASE_POOL) as many:
+        assert {status for statuses in many.map(ask, range(200)) for status in statuses} == {200}
 
     row = owner_connection.execute(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s",
-        [APPLICATION_NAME],
+        [gateway.application_name],
     ).fetchone()
+    gateway.stop()
     assert row is not None
     assert 1 <= row[0] <= DATABASE_POOL
 
 
 def test_a_database_that_drops_its_connections_fails_no_request(
-    chat: Chat, somebody: Somebody, owner_connection: psycopg.Connection, engine: FakeEngine
+    chat: Chat,
+    somebody: Somebody,
+    gateway: GatewayProcess,
+    owner_connection: psycopg.Connection,
+    engine: FakeEngine,
 ) -> None:
     chat("hi")
     engine.hold = threading.Event()
@@ -388,7 +453,7 @@ def test_a_database_that_drops_its_connections_fails_no_request(
     dropped = owner_connection.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE datname = current_database() AND application_name = %s",
-        [APPLICATION_NAME],
+        [gateway.application_name],
     ).fetchall()
     assert dropped
     engine.hold.set()

@@ -6,8 +6,8 @@ Both run under `system_scope`, in batches; what two of them do at once is done o
 import datetime as dt
 
 from django.db import transaction
-from django.db.models import F, OuterRef, Q
-from django.db.models.functions import Coalesce, Now
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from apps.conversations.holders import LOST_AFTER_S
@@ -51,15 +51,23 @@ def close_idle_sessions(*, idle_s: float) -> int:
 def fail_lost_turns(*, older_than_s: float) -> int:
     """Mark turns whose process is gone as failed, and those that are pending longer than any may; returns how many.
 
-    `older_than_s` must exceed the engine's time limit: it is for turns that name no process.
+    `older_than_s` must exceed the engine's time limit: it is for turns that name no process. A process whose row is
+    missing (a restored database) is first given one, as of now: it may live, and then says so.
     """
+    holder = TurnHolder.objects.filter(id=OuterRef("holder_id"))
+    unseen = (
+        Turn.objects.filter(~Exists(holder), state=TurnState.PENDING, holder_id__isnull=False)
+        .values_list("holder_id", flat=True)
+        .distinct()
+    )
+    TurnHolder.objects.bulk_create(
+        [TurnHolder(id=one, seen_at=Now()) for one in unseen if one is not None], ignore_conflicts=True
+    )
     gone = Now() - dt.timedelta(seconds=LOST_AFTER_S)
-    seen_at = Coalesce(TurnHolder.objects.filter(id=OuterRef("holder_id")).values("seen_at"), F("created_at"))
     failed = (
         Turn.objects.filter(state=TurnState.PENDING)
-        .alias(seen_at=seen_at)
         .filter(
-            Q(holder_id__isnull=False, seen_at__lt=gone)
+            Exists(holder.filter(seen_at__lt=gone))
             | Q(created_at__lt=Now() - dt.timedelta(seconds=older_than_s))
         )
         .update(state=TurnState.FAILED, error="the gateway stopped", completed_at=Now(), idempotency_key=None)

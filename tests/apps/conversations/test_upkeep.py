@@ -5,9 +5,10 @@ import uuid
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.utils import timezone
 
-from apps.conversations.holders import LOST_AFTER_S, NAMED_BY, beating
+from apps.conversations.holders import LOST_AFTER_S, NAMED_BY, beating, ending_lost
 from apps.conversations.models import Session, Turn, TurnHolder, TurnKind
 from apps.conversations.services import close_idle_sessions, fail_lost_turns
 from kernel.calls import run
@@ -107,12 +108,42 @@ def test_a_turn_whose_process_is_gone_fails_within_seconds(somebody: Somebody) -
         TurnHolder.objects.create(id=uuid.uuid4(), seen_at=now - dt.timedelta(days=2))
 
     with system_scope("tests"):
-        assert fail_lost_turns(older_than_s=360) == 2
-        assert TurnHolder.objects.count() == 2  # long gone ones are forgotten
+        assert fail_lost_turns(older_than_s=360) == 1
+        # long gone ones are forgotten; those without a row have one, as if they had just been seen
+        assert TurnHolder.objects.count() == 4
 
     stored = {name: turn(somebody, turns[name]) for name in names}
-    assert [name for name in names if stored[name].state == "failed"] == ["gone", "never seen"]
+    assert [name for name in names if stored[name].state == "failed"] == ["gone"]
     assert stored["gone"].error == "the gateway stopped"
+
+    pass_by(LOST_AFTER_S, stored["never seen"].holder_id)
+    with system_scope("tests"):
+        assert fail_lost_turns(older_than_s=360) == 1
+    assert turn(somebody, turns["never seen"]).state == "failed"
+
+
+def pass_by(seconds: float, holder: uuid.UUID | None) -> None:
+    """Let a holder be silent for so long."""
+    with system_scope("tests"):
+        seen = TurnHolder.objects.filter(id=holder)
+        assert seen.update(seen_at=F("seen_at") - dt.timedelta(seconds=seconds)) == 1
+
+
+def test_a_turn_whose_holder_has_no_row_is_lost_only_after_its_silence(somebody: Somebody) -> None:
+    held, holder = admit(somebody, user("a")), uuid.uuid4()
+    with tenant_scope(somebody.tenant.id):
+        Turn.objects.filter(id=held.turn_id).update(
+            holder_id=holder, created_at=timezone.now() - dt.timedelta(minutes=2)
+        )
+        asked = {"tenant_id": somebody.tenant.id, "turn_id": held.turn_id}
+        assert run(ending_lost(**asked)) is False
+        pass_by(LOST_AFTER_S, holder)
+        run(beating(holder))
+        assert run(ending_lost(**asked)) is False
+        pass_by(LOST_AFTER_S, holder)
+        assert run(ending_lost(**asked)) is True
+        assert run(ending_lost(**asked)) is False
+    assert turn(somebody, held).state == "failed"
 
 
 def test_a_holder_is_seen_by_its_beat(somebody: Somebody) -> None:
