@@ -28,7 +28,8 @@ from apps.engines.replies import (
     error_of,
     input_logprobs,
 )
-from kernel.errors import InvalidInput
+from apps.engines.router import passed_on
+from kernel.errors import AttuneError, InvalidInput
 
 _CONNECT_S = 5.0
 _KEEPALIVE_S = 2.0  # the server closes idle connections after 5 s: never race it with a request
@@ -66,7 +67,10 @@ class EngineClient:
         timeout_s: float = 300.0,
         router: str = "",
     ) -> None:
-        """`router`: the address of a sglang-router that generation goes through, to this engine and no other."""
+        """`router`: the address of a sglang-router that generation goes through, to this engine and no other.
+
+        What the router would not pass on whole goes past it.
+        """
         self.url = url.rstrip("/")
         self._router = router.rstrip("/")
         self._api_key = api_key
@@ -112,16 +116,20 @@ class EngineClient:
         if sampling.get("n", 1) != 1:
             raise InvalidInput("an engine is asked for one reply at a time", field="n")
         rid = uuid4().hex
-        body = {
+        parameters = {**_own_seed(), **sampling}
+        body: dict[str, Any] = {
             "rid": rid,
             "input_ids": list(input_ids),
-            "sampling_params": {**_own_seed(), **sampling},
+            "sampling_params": parameters,
             "return_logprob": True,
             "stream": stream,
             "lora_path": adapter,
         }
         if top_logprobs:
             body["top_logprobs_num"] = top_logprobs
+        if self._router and passed_on(parameters):
+            # which engine has proven the adapter, and has a slot for it, is decided here and not by the router
+            body["model"] = self.url
         stop = sampling.get("stop") or ()
         reply = Reply(stop=(stop,) if isinstance(stop, str) else stop)
         begun = False
@@ -234,19 +242,21 @@ class EngineClient:
         raise kind(f"the engine did not {verb} {body['lora_name']}: {reason}"[:400])
 
     async def _only_frame(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
+        routed = "model" in body
         async with self._answer(
-            "POST", "/generate", body, timeout_s=self._timeout_s, routed=True
+            "POST", "/generate", body, timeout_s=self._timeout_s, routed=routed
         ) as response:
             content = await response.read()
-            if response.status != 200:
-                raise error_of(response.status, _message(content))
-            yield _parsed(content)
+        if response.status != 200:
+            raise await self._refusal(response.status, content, routed=routed)
+        yield _parsed(content)
 
     async def _frames(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         """Yield the stream's frames; of those that arrived together only the last, as each holds all before."""
-        async with self._answer("POST", "/generate", body, timeout_s=None, routed=True) as response:
+        routed = "model" in body
+        async with self._answer("POST", "/generate", body, timeout_s=None, routed=routed) as response:
             if response.status != 200:
-                raise error_of(response.status, _message(await response.read()))
+                raise await self._refusal(response.status, await response.read(), routed=routed)
             rest = b""
             async for data in response.content.iter_any():
                 *whole, rest = (rest + data).split(b"\n\n")
@@ -259,6 +269,19 @@ class EngineClient:
                     if "error" in last and len(frames) > 1:
                         yield _parsed(frames[-2])  # what was written before the failure counts
                     yield last
+
+    async def _refusal(self, status: int, content: bytes, *, routed: bool) -> AttuneError:
+        """Return what a refusal means. A router that cannot reach the engine does not say whether that is gone."""
+        error = error_of(status, _message(content))
+        if routed and type(error) is EngineUnavailable:
+            try:
+                async with self._answer("GET", "/ready", None, timeout_s=_CONNECT_S):
+                    pass
+            except EngineGone as gone:
+                return gone
+            except EngineUnavailable:
+                pass
+        return error
 
     async def _ask(
         self,
@@ -288,10 +311,7 @@ class EngineClient:
         """Open one request. `timeout_s` bounds all of it; None bounds each wait for bytes instead."""
         key = self._admin_key if admin else self._api_key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        through = self._router if routed and self._router else self.url
-        if through != self.url:
-            # which engine has proven the adapter, and has a slot for it, is decided here and not by the router
-            headers["X-SMG-Target-Worker"] = self.url
+        through = self._router if routed else self.url
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:

@@ -16,6 +16,7 @@ from apps.engines.loading import Placed, Result, Wanted, client_of, place
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
 from apps.engines.registry import record, register
 from apps.engines.room import drop_unwanted, recycle, usage
+from apps.engines.router import tell_router
 from apps.engines.selectors import ranked
 from kernel.errors import AttuneError
 from kernel.tenancy import system_scope
@@ -62,6 +63,8 @@ def reconcile() -> list[Reconciled]:
     with system_scope("reconcile engines"):
         engines = register()
         seen = {one.url: one for one in asyncio.run(_look_at([engine.url for engine in engines]))}
+        there = [url for url, one in seen.items() if one.info is not None]
+        tell_router(there, known=set(Engine.objects.values_list("url", flat=True)))
         restarted = {engine.url for engine in engines if _note(engine, seen[engine.url])}
         # what is missing first: what is only due to be asked again delays no engine's return
         urls = [engine.url for engine in engines]

@@ -226,8 +226,9 @@ SECRET_KEY_FALLBACKS = env.listed("SECRET_KEY_FALLBACKS")
 ENGINE_URLS = env.listed("ENGINE_URLS", "http://127.0.0.1:30000")
 ENGINE_API_KEY = env.text("ENGINE_API_KEY", "")
 ENGINE_ADMIN_KEY = env.text("ENGINE_ADMIN_KEY", "")
-# a sglang-router (policy consistent_hashing) that generation goes through; adapters are loaded on the engines directly
-ENGINE_ROUTER_URL = env.text("ENGINE_ROUTER_URL", "")
+# a sglang-router (--enable-igw, no workers: it is told of them) that generation goes through; adapters are loaded on the
+# engines directly
+ENGINE_ROUTER_URL = env.text("ENGINE_ROUTER_URL", "").rstrip("/")
 # whether all engines draw by a request's own seed, as SGLang does with --enable-deterministic-inference only: without
 # it a request with a `seed` is refused, with it every request is given one
 ENGINE_HONOURS_SEED = env.flag("ENGINE_HONOURS_SEED", default=False)
