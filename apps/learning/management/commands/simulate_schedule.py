@@ -1,4 +1,4 @@
-"""Try windows and staleness bounds on a virtual clock, with the scheduler's own rules."""
+"""Replay a trace of turns through the scheduler, for a grid of windows and bounds."""
 
 import argparse
 import json
@@ -48,7 +48,7 @@ HEAD = (
 
 
 class Command(BaseCommand):
-    """See the module's docstring."""
+    """Try windows and staleness bounds on a virtual clock, with the scheduler's own rules."""
 
     help = __doc__
 
