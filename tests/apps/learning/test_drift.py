@@ -219,11 +219,11 @@ def test_a_measure_that_dances_on_its_bound_acts_once(somebody: Somebody) -> Non
 def test_a_step_too_far_is_withheld_and_the_version_before_goes_on(somebody: Somebody) -> None:
     step(somebody)
     assert live(somebody) == 1
-    run = step(somebody, step_k3=0.8)
+    run = step(somebody, step_k3=5.8)
     version = run.version
     assert version is not None
     assert (version.number, version.state, live(somebody)) == (2, VersionState.REFUSED, 1)
-    assert version.reason.startswith("drift: k3 of the step is 0.8 nats a token, over the bound of 0.5")
+    assert version.reason.startswith("drift: k3 of the step is 5.8 nats a token, over the bound of 5")
     assert publish(version.pk).outcome == "refused"
     crossing = Crossing.objects.get(measure="step_k3")
     assert crossing.acted_at is not None
@@ -235,8 +235,8 @@ def test_a_step_too_far_is_withheld_and_the_version_before_goes_on(somebody: Som
 
 
 def test_the_bound_of_a_policy_says_what_happens(somebody: Somebody) -> None:
-    configure(somebody, rollout_k3={"action": "alert"}, step_k3={"limit": 2.0}, ess={"action": "off"})
-    run = step(somebody, rollout_k3=0.9, step_k3=0.8, ess=0.1)
+    configure(somebody, rollout_k3={"action": "alert"}, step_k3={"limit": 9.0}, ess={"action": "off"})
+    run = step(somebody, rollout_k3=0.9, step_k3=5.8, ess=0.1)
     assert [(c.measure, c.done) for c in Crossing.objects.all()] == [("rollout_k3", "Nothing was changed.")]
     assert (pauses.why_paused(somebody.policy.id), live(somebody)) == ("", 1)
     assert reading(run).bounds["rollout_k3"] == [0.5, "alert"]
