@@ -335,7 +335,11 @@ def an_engine_dies(
         assert turn.state == ("failed" if at.get(name) == killed.url else "complete")
         assert len(turn.output_ids) == len(turn.output_logprobs) > 0
     assert {url_of[turns[one.turn].engine_id] for one in others} == {left.url}
-    states = dict(EngineRow.objects.values_list("url", "state"))
+    # a policy that prefers it, and finds nobody there, has it known as lost
+    end = time.monotonic() + 30
+    while (states := dict(EngineRow.objects.values_list("url", "state")))[killed.url] == EngineState.READY:
+        assert ask(gateways[0], people[0], max_tokens=4).finished
+        assert time.monotonic() < end
     assert states == {killed.url: EngineState.LOST, left.url: EngineState.READY}
     connection.close()
 
