@@ -25,7 +25,7 @@ PAINT: Any = {
     "additionalProperties": False,
 }
 TOOLS: Any = [{"type": "function", "function": {"name": "paint", "parameters": PAINT}}]
-FORCED: Any = {"tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False, "max_tokens": 600}
+FORCED: Any = {"tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False, "max_tokens": 1200}
 SCHEMA: Any = {"type": "json_schema", "json_schema": {"name": "paint", "schema": PAINT}}
 LONG: Any = {
     # cannot end by itself for a long while

@@ -57,7 +57,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "stream": {"max_tokens": 48, "stream": True, "logprobs": True},
     "call": FORCED,
     "streamed call": FORCED | {"stream": True},
-    "form": {"response_format": SCHEMA},
+    "form": {"response_format": SCHEMA, "max_tokens": 1200},  # a grammar lets a model write blanks
     "side": {"max_tokens": 16, "headers": {"X-Turn-Type": "side"}},
     "responses": {"input": "What is a rainbow?", "max_output_tokens": 16},
     "streamed responses": {"input": "What is a rainbow?", "max_output_tokens": 16, "stream": True},
