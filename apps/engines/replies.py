@@ -195,8 +195,14 @@ def _misalignment(ids: list[int], logprobs: object, *, since: int) -> str:
 def input_logprobs(ids: Sequence[int], reply: Mapping[str, Any]) -> list[float]:
     """Return log p(ids[t+1] | ids[:t+1]) for t = 0 … len(ids) - 2, nats, as the engine scored them."""
     entries = (reply.get("meta_info") or {}).get("input_token_logprobs") or []
-    if [entry[1] for entry in entries] != list(ids):
-        raise EngineBroken(f"the engine scored {len(entries)} of {len(ids)} tokens")
+    scored = [entry[1] for entry in entries]
+    if len(scored) != len(ids):
+        raise EngineBroken(f"the engine scored {len(scored)} of {len(ids)} tokens")
+    if scored != list(ids):
+        at = next(place for place, pair in enumerate(zip(scored, ids, strict=True)) if pair[0] != pair[1])
+        raise EngineBroken(
+            f"the engine scored other tokens than it was given: token {scored[at]} for {ids[at]} at place {at} of {len(ids)}"
+        )
     values = [entry[0] for entry in entries[1:]]
     if not all(isinstance(value, int | float) for value in values):
         raise EngineBroken("the engine left a token without a log-probability")
