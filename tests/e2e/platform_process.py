@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,17 @@ class PlatformProcess:
         )
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
+
+    def add_policy(self, name: str, *, config: dict[str, Any] | None = None) -> None:
+        """Give the first tenant a policy that one test has for itself, whatever ran before it."""
+        self.rows(
+            "INSERT INTO adapters_policy"
+            " (id, tenant_id, created_at, name, base_model, temperature, training_enabled, config)"
+            " SELECT %s, id, now(), %s, 'tiny', 0.7, true, %s FROM accounts_tenant",
+            uuid.uuid4(),
+            name,
+            json.dumps(config or {}),
+        )
 
     def until(self, holds: Callable[[], bool], *, within_s: float, what: str) -> None:
         """Wait for a condition; a platform that ends meanwhile, or takes too long, fails with its logs' ends."""

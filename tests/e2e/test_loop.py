@@ -30,7 +30,7 @@ class Answer:
 def ask(
     platform: PlatformProcess,
     *said: str,
-    model: str = "default",
+    model: str,
     temperature: float = 0.7,
     session: str | None = None,
 ) -> Answer:
@@ -56,18 +56,18 @@ def ask(
     )
 
 
-def complain(platform: PlatformProcess) -> list[Answer]:
+def complain(platform: PlatformProcess, model: str) -> list[Answer]:
     """Hold as many sessions as a step needs samples: a question, then a complaint. Returns the first replies."""
     first = []
     for _ in range(BATCH):
         session = f"e2e-{uuid.uuid4().hex[:12]}"
-        answer = ask(platform, QUESTION, session=session)
-        ask(platform, QUESTION, answer.text, COMPLAINT, session=session)
+        answer = ask(platform, QUESTION, model=model, session=session)
+        ask(platform, QUESTION, answer.text, COMPLAINT, model=model, session=session)
         first.append(answer)
     return first
 
 
-def greedy(platform: PlatformProcess, model: str = "default") -> Answer:
+def greedy(platform: PlatformProcess, model: str) -> Answer:
     """Return what the model says without chance."""
     return ask(platform, "What is an earthquake?", model=model, temperature=0.0)
 
@@ -75,11 +75,14 @@ def greedy(platform: PlatformProcess, model: str = "default") -> Answer:
 def test_a_complaint_becomes_a_version_that_is_served_and_can_be_taken_back(
     platform: PlatformProcess,
 ) -> None:
-    base = greedy(platform)
+    platform.add_policy("learns")
+    base = greedy(platform, "learns")
     assert base.version == 0
 
-    complained = complain(platform)
-    platform.until(lambda: greedy(platform).version == 1, within_s=120, what="version 1 to be served")
+    complained = complain(platform, "learns")
+    platform.until(
+        lambda: greedy(platform, "learns").version == 1, within_s=120, what="version 1 to be served"
+    )
 
     # what the engine wrote is in the ledger, to the token
     turns = platform.rows(
@@ -104,6 +107,7 @@ def test_a_complaint_becomes_a_version_that_is_served_and_can_be_taken_back(
         "SELECT sample.turn_id::text, sample.state, jsonb_array_length(hints) AS hints, version.number"
         " FROM learning_sample sample JOIN learning_trainingrun run ON run.id = sample.run_id"
         " JOIN adapters_adapterversion version ON version.id = run.version_id"
+        " JOIN adapters_policy policy ON policy.id = run.policy_id WHERE policy.name = 'learns'"
     )
     assert sorted(sample["turn_id"] for sample in samples) == sorted(by_id)
     assert {(sample["state"], sample["number"]) for sample in samples} == {("consumed", 1)}
@@ -112,34 +116,24 @@ def test_a_complaint_becomes_a_version_that_is_served_and_can_be_taken_back(
     # engine and trainer mean the same by a token's log-probability at the sampled temperature
     run = platform.rows(
         "SELECT run.state, run.metrics FROM learning_trainingrun run"
-        " JOIN adapters_policy policy ON policy.id = run.policy_id WHERE policy.name = 'default'"
+        " JOIN adapters_policy policy ON policy.id = run.policy_id WHERE policy.name = 'learns'"
     )
     assert [row["state"] for row in run] == ["succeeded"]
     assert run[0]["metrics"]["train_rollout_logprob_abs_diff"] <= 1e-3
 
-    new = greedy(platform)
+    new = greedy(platform, "learns")
     assert new.text != base.text
-    assert greedy(platform, "default@0").text == base.text
+    assert greedy(platform, "learns@0").text == base.text
 
-    platform.manage("rollback", "--tenant", platform.given["tenant"], "default", "0")
-    back = greedy(platform)
+    platform.manage("rollback", "--tenant", platform.given["tenant"], "learns", "0")
+    back = greedy(platform, "learns")
     assert (back.version, back.text) == (0, base.text)
 
 
 def test_a_learning_rate_of_zero_changes_nothing_that_is_served(platform: PlatformProcess) -> None:
-    tenant = platform.rows("SELECT id FROM accounts_tenant")[0]["id"]
-    platform.rows(
-        "INSERT INTO adapters_policy"
-        " (id, tenant_id, created_at, name, base_model, temperature, training_enabled, config)"
-        " VALUES (%s, %s, now(), 'still', 'tiny', 0.7, true, '{\"lr\": 0}')",
-        uuid.uuid4(),
-        tenant,
-    )
+    platform.add_policy("still", config={"lr": 0})
     before = greedy(platform, "still")
-    for _ in range(BATCH):
-        session = f"e2e-{uuid.uuid4().hex[:12]}"
-        answer = ask(platform, QUESTION, model="still", session=session)
-        ask(platform, QUESTION, answer.text, COMPLAINT, model="still", session=session)
+    complain(platform, "still")
 
     query = (
         "SELECT run.state, run.reason, run.version_id FROM learning_trainingrun run"

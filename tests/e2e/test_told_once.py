@@ -17,12 +17,13 @@ COMPLAINT = "That was much too long. Please answer in one short sentence."
 
 def test_a_complaint_is_in_the_next_prompt_and_leaves_with_its_session(platform: PlatformProcess) -> None:
     key, base = platform.given["api_key"], platform.given["api_base"]
+    platform.add_policy("told")  # its own: what is said here is no sample of another test's step
     person = f"e2e-{uuid.uuid4().hex[:8]}"
     with httpx.Client(trust_env=False, timeout=120, headers={"Authorization": f"Bearer {key}"}) as http:
 
         def ask(*said: str, session: str) -> str:
             body = {
-                "model": "default",
+                "model": "told",
                 "user": person,
                 "session_id": session,
                 "max_tokens": 16,
@@ -37,7 +38,9 @@ def test_a_complaint_is_in_the_next_prompt_and_leaves_with_its_session(platform:
             return content
 
         def listed() -> list[dict[str, Any]]:
-            found: list[dict[str, Any]] = http.get(f"{base}/memory", params={"user": person}).json()["data"]
+            found: list[dict[str, Any]] = http.get(
+                f"{base}/memory", params={"model": "told", "user": person}
+            ).json()["data"]
             return found
 
         def told(session: str) -> Any:
