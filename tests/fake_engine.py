@@ -82,6 +82,7 @@ class FakeEngine:
         self.admin_key = admin_key
         self.model_path = "fake"
         self.context_length = 8192
+        self.vocab_size = 49152
         self.boot = 1
         self.requests: list[Request] = []
         self.adapters: dict[str, str] = {}
@@ -288,7 +289,12 @@ class FakeEngine:
         if request.body.get("return_logprob") and start is not None and start >= 0:
             ids = request.input_ids[start:]
             event["meta_info"]["input_token_logprobs"] = [
-                [None if start + i == 0 else self.score(request.adapter, token), token, None]
+                # the real one calls its vocabulary's last token 0 here, with the last token's own score
+                [
+                    None if start + i == 0 else self.score(request.adapter, token),
+                    token if token < self.vocab_size - 1 else 0,
+                    None,
+                ]
                 for i, token in enumerate(ids)
             ]
         return event

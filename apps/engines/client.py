@@ -166,7 +166,8 @@ class EngineClient:
             "stream": False,
             "lora_path": adapter,
         }
-        return input_logprobs(ids, await self._ask("POST", "/generate", body, timeout_s=timeout_s))
+        reply = await self._ask("POST", "/generate", body, timeout_s=timeout_s)
+        return input_logprobs(ids, reply, vocab_size=self._vocabulary())
 
     async def load(self, name: str, path: str, *, timeout_s: float = 60.0) -> None:
         """Load the adapter in the directory `path` under `name`. Loading it again is not an error.
@@ -225,9 +226,12 @@ class EngineClient:
 
     def _check_ids(self, ids: Sequence[int]) -> None:
         # an id outside the vocabulary kills the server
-        size = self._vocab_size if self._vocab_size is not None else chat_format().vocab_size
+        size = self._vocabulary()
         if not ids or min(ids) < 0 or max(ids) >= size:
             raise InvalidInput(f"token ids must be there and lie in [0, {size})", field="input_ids")
+
+    def _vocabulary(self) -> int:
+        return self._vocab_size if self._vocab_size is not None else chat_format().vocab_size
 
     async def _adapter(self, verb: str, body: dict[str, str], timeout_s: float) -> None:
         path = f"/{verb}_lora_adapter"

@@ -192,18 +192,32 @@ def _misalignment(ids: list[int], logprobs: object, *, since: int) -> str:
     return ""
 
 
-def input_logprobs(ids: Sequence[int], reply: Mapping[str, Any]) -> list[float]:
-    """Return log p(ids[t+1] | ids[:t+1]) for t = 0 … len(ids) - 2, nats, as the engine scored them."""
-    entries = (reply.get("meta_info") or {}).get("input_token_logprobs") or []
-    scored = [entry[1] for entry in entries]
-    if len(scored) != len(ids):
-        raise EngineBroken(f"the engine scored {len(scored)} of {len(ids)} tokens")
-    if scored != list(ids):
-        at = next(place for place, pair in enumerate(zip(scored, ids, strict=True)) if pair[0] != pair[1])
-        raise EngineBroken(
-            f"the engine scored other tokens than it was given: token {scored[at]} for {ids[at]} at place {at} of {len(ids)}"
-        )
+def input_logprobs(ids: Sequence[int], reply: Mapping[str, Any], *, vocab_size: int) -> list[float]:
+    """Return log p(ids[t+1] | ids[:t+1]) for t = 0 … len(ids) - 2, nats, as the engine scored them.
+
+    Raises EngineBroken where the reply is not about exactly `ids`: nothing is ever guessed from it.
+    """
+    meta = reply.get("meta_info") or {}
+    entries = meta.get("input_token_logprobs") or []
+    about = f"request {meta.get('id')}"
+    if len(entries) != len(ids):
+        raise EngineBroken(f"the engine scored {len(entries)} of {len(ids)} tokens ({about})")
+    for place, (entry, token) in enumerate(zip(entries, ids, strict=True)):
+        if entry[1] != token and entry[1] != _named_in_scores(token, vocab_size):
+            raise EngineBroken(
+                "the engine scored other tokens than it was given: "
+                f"token {entry[1]} for {token} at place {place} of {len(ids)} ({about})"
+            )
     values = [entry[0] for entry in entries[1:]]
     if not all(isinstance(value, int | float) for value in values):
-        raise EngineBroken("the engine left a token without a log-probability")
+        raise EngineBroken(f"the engine left a token without a log-probability ({about})")
     return [float(value) for value in values]
+
+
+def _named_in_scores(token: int, vocab_size: int) -> int:
+    """Return what SGLang 0.5.23 calls a token in `input_token_logprobs`; what it says of it is the token's own.
+
+    It names whatever may not be a token 0 (ids of images are hashes there), and counts the vocabulary's last
+    token among that: an off-by-one in the name only. The value is looked up by the true id.
+    """
+    return token if token < vocab_size - 1 else 0

@@ -22,11 +22,9 @@ from apps.adapters.models import AdapterVersion
 from apps.adapters.services import served_name
 from apps.conversations.models import Session
 from apps.engines.chat import chat_format
-from apps.engines.client import EngineClient
 from apps.engines.loading import client_of
 from apps.engines.models import Engine as EngineRow
 from apps.engines.models import EngineState
-from apps.engines.replies import EngineBroken
 from apps.engines.selectors import ranked
 from apps.engines.services import reconcile
 from apps.keys.services import create_key, revoke_key, set_limit
@@ -273,7 +271,7 @@ def named_versions_answered(fleet: Fleet, versions: list[AdapterVersion], turns:
         off = {}
         async with client_of(fleet.engines[1].url) as client:
             for version in versions:
-                scored = (await scored_ids(client, ids, version.served_name))[start:]
+                scored = (await client.score(ids, version.served_name))[start:]
                 off[version.pk] = max(abs(a - b) for a, b in zip(scored, turn.output_logprobs, strict=True))
         return off
 
@@ -281,16 +279,6 @@ def named_versions_answered(fleet: Fleet, versions: list[AdapterVersion], turns:
         off = asyncio.run(scores(turn))
         assert off[turn.version_id] < 0.001
         assert min(value for pk, value in off.items() if pk != turn.version_id) > 0.001
-
-
-async def scored_ids(client: EngineClient, ids: list[int], name: str) -> list[float]:
-    """Return the scores; asks again, as probes do, where the engine's answer was about other tokens."""
-    for _ in range(3):
-        try:
-            return await client.score(ids, name)
-        except EngineBroken as error:
-            broken = error
-    raise broken
 
 
 def an_engine_dies(

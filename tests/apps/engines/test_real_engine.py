@@ -31,11 +31,14 @@ from embedded.engine import Engine
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.adapters.files import RANK, Arrays, directory_of, hash_of, write_adapter
 from tests.engines import Engines
-from tests.tiny_model import build_tiny_model
+from tests.tiny_model import VOCAB, build_tiny_model
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("engine")]
 
-PROMPTS = ([1, 85, 91, 294, 71, 79, 201, 2, 60, 61], [1, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80])
+PROMPTS = (
+    [1, 85, 91, 294, 71, 79, 201, 2, 60, 61],
+    [1, 70, 71, 72, 0, VOCAB - 1, 75, 76, VOCAB - 1, 78, 79, 80],
+)
 
 
 @pytest.fixture(scope="module")

@@ -213,6 +213,8 @@ async def test_scores_come_with_and_without_the_adapter(engine: FakeEngine) -> N
     async with client_of(engine) as client:
         assert await client.score([1, 5, 9]) == [-5.0, -9.0]
         assert await client.score([1, 5, 9], "p1-v1-aa") == [-5.5, -9.5]
+        # the last of the vocabulary, which the engine calls 0
+        assert await client.score([49151, 49151, 0]) == [-49151.0, 0.0]
 
 
 async def test_nobody_there_is_unavailable_and_not_ready(engine: FakeEngine) -> None:

@@ -144,9 +144,25 @@ def test_a_frame_without_ids_is_broken() -> None:
 
 
 def test_scores_are_one_fewer_than_the_ids() -> None:
-    entries = [[None, 1, None], [-2.0, 5, None], [-3.0, 6, None]]
+    reply = {"meta_info": {"input_token_logprobs": [[None, 1, None], [-2.0, 5, None], [-3.0, 6, None]]}}
 
-    assert input_logprobs([1, 5, 6], {"meta_info": {"input_token_logprobs": entries}}) == [-2.0, -3.0]
+    assert input_logprobs([1, 5, 6], reply, vocab_size=64) == [-2.0, -3.0]
+
+
+@pytest.mark.parametrize("name", [0, 63])
+def test_the_last_token_of_a_vocabulary_keeps_its_score_whatever_the_engine_calls_it(name: int) -> None:
+    reply = {"meta_info": {"input_token_logprobs": [[None, name, None], [-2.0, name, None], [-3.0, 6, None]]}}
+
+    assert input_logprobs([63, 63, 6], reply, vocab_size=64) == [-2.0, -3.0]
+
+
+@pytest.mark.parametrize(("sent", "named"), [(62, 0), (63, 1), (0, 63), (63, 62)])
+def test_scores_of_another_token_are_never_taken(sent: int, named: int) -> None:
+    meta = {"id": "r7", "input_token_logprobs": [[None, 1, None], [-2.0, named, None]]}
+
+    said = rf"token {named} for {sent} at place 1 of 2 \(request r7\)"
+    with pytest.raises(EngineBroken, match=said):
+        input_logprobs([1, sent], {"meta_info": meta}, vocab_size=64)
 
 
 @pytest.mark.parametrize(
@@ -156,4 +172,4 @@ def test_scores_are_one_fewer_than_the_ids() -> None:
 )  # fmt: skip
 def test_incomplete_scores_are_an_error(entries: list[Any]) -> None:
     with pytest.raises(EngineBroken):
-        input_logprobs([1, 5, 6], {"meta_info": {"input_token_logprobs": entries}})
+        input_logprobs([1, 5, 6], {"meta_info": {"input_token_logprobs": entries}}, vocab_size=64)
