@@ -71,21 +71,24 @@ def ask_aside(
 
 
 def score_aside(
-    *, url: str, asked: Sequence[tuple[str | None, Sequence[int]]], go_on: Callable[[], bool]
+    *,
+    url: str,
+    asked: Sequence[tuple[str | None, Sequence[int], Sequence[int]]],
+    go_on: Callable[[], bool],
 ) -> list[list[float]] | None:
-    """Return the log-probability of each id after the first, nats at T = 1, for each (adapter, ids); None where it was given up."""
+    """Return the log-probability of each id of the reply, nats at T = 1, for each (adapter, prompt, reply); None where it was given up."""
     scores: list[list[float]] = [[] for _ in asked]
 
     async def work(client: EngineClient) -> None:
         places = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(index: int, adapter: str | None, ids: Sequence[int]) -> None:
+        async def one(index: int, adapter: str | None, prompt: Sequence[int], reply: Sequence[int]) -> None:
             async with places:
-                scores[index] = await client.score(ids, adapter)
+                scores[index] = await client.score([*prompt, *reply], adapter, first=len(prompt))
 
         async with asyncio.TaskGroup() as group:
-            for index, (adapter, ids) in enumerate(asked):
-                group.create_task(one(index, adapter, ids))
+            for index, (adapter, prompt, reply) in enumerate(asked):
+                group.create_task(one(index, adapter, prompt, reply))
 
     return scores if _watched(url, work, go_on) else None
 

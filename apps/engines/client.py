@@ -154,20 +154,30 @@ class EngineClient:
             raise
 
     async def score(
-        self, ids: Sequence[int], adapter: str | None = None, *, timeout_s: float | None = None
+        self,
+        ids: Sequence[int],
+        adapter: str | None = None,
+        *,
+        first: int = 1,
+        timeout_s: float | None = None,
     ) -> list[float]:
-        """Return the log-probability of each of `ids` after the first given those before, nats, at T = 1."""
+        """Return the log-probability of each of `ids` from place `first` (at least 1) on given those before, nats, at T = 1.
+
+        What comes before `first` costs nothing where the engine has it in its prefix cache.
+        """
         self._check_ids(ids)
+        if not 1 <= first <= len(ids):
+            raise InvalidInput(f"first lies between 1 and {len(ids)}", field="first")
         body = {
             "input_ids": list(ids),
             "sampling_params": {"max_new_tokens": 0, "temperature": 1.0},
             "return_logprob": True,
-            "logprob_start_len": 0,
+            "logprob_start_len": first - 1,
             "stream": False,
             "lora_path": adapter,
         }
         reply = await self._ask("POST", "/generate", body, timeout_s=timeout_s)
-        return input_logprobs(ids, reply, vocab_size=self._vocabulary())
+        return input_logprobs(ids[first - 1 :], reply, vocab_size=self._vocabulary())
 
     async def load(self, name: str, path: str, *, timeout_s: float = 60.0) -> None:
         """Load the adapter in the directory `path` under `name`. Loading it again is not an error.

@@ -15,6 +15,8 @@ FALLEN = 0.7
 """Of the teacher's passes: fewer, and what was learned is told again."""
 LARGEST_K3 = 3.0
 """Nats a token between a version and the base on the version's own replies."""
+PROMISING = 0.75
+"""Of the teacher's pass rate: where half of the questions reach it, the other half is asked too."""
 TELLING = 3
 """Replies that must pass more with the wishes in the prompt than without, or there is nothing to learn from them."""
 
@@ -25,6 +27,7 @@ class Measured:
 
     passes: int
     of: int
+    """Replies that were written: to all of the questions, or to half of them."""
     closeness: float
     """Mean log-probability of the teacher's replies, nats a token."""
     on_topic: int
@@ -79,13 +82,14 @@ def k3(version: Sequence[float], base: Sequence[float]) -> float:
 
 
 def what_was_lost(now: Measured, yardstick: Yardstick) -> str:
-    """Return which guard a version breaks, or "". Each is relative to what the base does."""
+    """Return which guard a version breaks, or "". Each is relative to what the base does in as many replies."""
     told, untold = yardstick.told, yardstick.untold
+    share = now.of / told.of
     longest = 1.5 * max(told.mean_tokens, untold.mean_tokens)
     guards = {
-        "writes nothing": now.empty > max(told.empty, untold.empty) + 1,
-        "repeats itself": now.looping > max(told.looping, untold.looping) + 1,
-        "loses its topic": now.on_topic < NEARLY * min(told.on_topic, untold.on_topic) - 1,
+        "writes nothing": now.empty > max(told.empty, untold.empty) * share + 1,
+        "repeats itself": now.looping > max(told.looping, untold.looping) * share + 1,
+        "loses its topic": now.on_topic < NEARLY * min(told.on_topic, untold.on_topic) * share - 1,
         "writes far too long": now.mean_tokens > longest,
         "went too far from the base": now.k3 > LARGEST_K3,
         "knows less than the base": now.general < NEARLY * untold.general,
@@ -97,19 +101,25 @@ def why_not_better(now: Measured, best: Measured) -> str:
     """Return why a version is not better than the best so far, or "": closer to the teacher, or passing more often."""
     if now.closeness >= best.closeness + LEAST_GAIN:
         return ""
-    if now.passes > best.passes and now.closeness >= best.closeness - GIVES:
+    if now.passes * best.of > best.passes * now.of and now.closeness >= best.closeness - GIVES:
         return ""
     return (
         f"no better than the best so far: {now.passes} of {now.of} pass at {now.closeness:.3f} nats a token,"
-        f" {best.passes} at {best.closeness:.3f}"
+        f" {best.passes} of {best.of} at {best.closeness:.3f}"
     )
 
 
+def is_promising(passes: int, of: int, yardstick: Yardstick) -> bool:
+    """Return whether some of the replies pass so often that the others are worth writing."""
+    return passes * yardstick.told.of >= PROMISING * yardstick.told.passes * of
+
+
 def holds(now: Measured, yardstick: Yardstick) -> bool:
-    """Return whether a version passes as often as the teacher, who is told."""
-    return yardstick.is_telling and now.passes >= NEARLY * yardstick.told.passes
+    """Return whether a version passes as often as the teacher, who is told; half of the questions do not show it."""
+    whole = now.of >= yardstick.told.of
+    return whole and yardstick.is_telling and now.passes >= NEARLY * yardstick.told.passes
 
 
 def has_fallen(now: Measured, yardstick: Yardstick) -> bool:
     """Return whether a version passes so much less often than the teacher that it must be told again."""
-    return now.passes < FALLEN * yardstick.told.passes
+    return now.passes * yardstick.told.of < FALLEN * yardstick.told.passes * now.of

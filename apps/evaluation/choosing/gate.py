@@ -1,6 +1,7 @@
 """The rows of choosing: what a version measured, whether it goes live, what leaves the prompt and what comes back."""
 
 import logging
+import time
 import uuid
 from collections.abc import Callable
 from functools import partial
@@ -44,9 +45,15 @@ def prepare(*, policy: Policy, lesson: Lesson, stands: Standing, go_on: Callable
     its plateau, and says so. Raises Interrupted, or what the engine's client raises.
     """
     if "yardstick" not in lesson.figures:
+        began = time.monotonic()
         url = engine_for(policy.live)
         teacher = measure_teacher(url=url, hint=stands.hint, go_on=go_on)
-        start = measure_version(url=url, version=policy.live, hint=stands.hint, teacher=teacher, go_on=go_on)
+        start = teacher.yardstick.untold  # the bare base was measured just now
+        if policy.live is not None:
+            start = measure_version(
+                url=url, version=policy.live, hint=stands.hint, teacher=teacher, go_on=go_on
+            )
+        logger.info("policy %s: the yardstick took %.1f s", policy.pk, time.monotonic() - began)
         with transaction.atomic():
             lesson = Lesson.objects.select_for_update(of=("self",)).get(pk=lesson.pk)
             if "yardstick" not in lesson.figures:
@@ -82,6 +89,7 @@ def choose(version: AdapterVersion) -> str:
         return ""
     teacher = _teacher_of(lesson)
     waited_s = (timezone.now() - version.created_at).total_seconds()
+    began = time.monotonic()
     quiet = partial(is_quiet, for_s=settings.SHADOW_QUIET_S)
     now = measure_version(
         url=pick_engine(version.served_name),
@@ -89,6 +97,10 @@ def choose(version: AdapterVersion) -> str:
         hint=stands.hint,
         teacher=teacher,
         go_on=(lambda: True) if waited_s > HURRY_S else quiet,
+        in_full=lesson.state != LessonState.TEACHING,
+    )
+    logger.info(
+        "%s: %d of %d pass, %.1f s", version.served_name, now.passes, now.of, time.monotonic() - began
     )
     return _decide(lesson.pk, version, now, teacher.yardstick, taught=taught)
 

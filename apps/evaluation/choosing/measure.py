@@ -7,14 +7,22 @@ from functools import cache
 from apps.adapters.models import AdapterVersion
 from apps.engines.aside import Answer, ask_aside, score_aside
 from apps.engines.chat import chat_format
-from apps.evaluation.choosing.figures import Measured, Yardstick, contrast, k3, threshold_between
+from apps.evaluation.choosing.figures import (
+    Measured,
+    Yardstick,
+    contrast,
+    is_promising,
+    k3,
+    threshold_between,
+)
 from apps.evaluation.topic import content_stems
 from apps.learning.degenerate import why_degenerate
 from apps.learning.shadow.questions import neutral
 from kernel.errors import Unavailable
 
 TEMPERATURE = 0.7
-MAX_TOKENS = 64
+MAX_TOKENS = 48
+"""Of a reply, as of shadow replies: what a form is decided in."""
 
 GoOn = Callable[[], bool]
 
@@ -27,11 +35,27 @@ class Interrupted(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A choosing question as it reads without and with the wishes, in tokens."""
+    """A choosing question as it reads without and with the wishes, in tokens. `at`: its place among all of them."""
 
+    at: int
     text: str
     untold: tuple[int, ...]
     told: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """A reply, and what the base thinks of it with the wishes and without: log-probabilities, nats."""
+
+    asked: Asked
+    answer: Answer
+    told: list[float]
+    untold: list[float]
+
+    @property
+    def contrast(self) -> float:
+        """Return by how much likelier the base finds the reply once it is told, nats a token."""
+        return contrast(self.told, self.untold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,55 +71,61 @@ def questions(hint: str) -> tuple[Asked, ...]:
     chat = chat_format()
     return tuple(
         Asked(
+            at,
             text,
             tuple(chat.render([{"role": "user", "content": text}])),
             tuple(chat.hinted([{"role": "user", "content": text}], hint)),
         )
-        for text in neutral().choosing
+        for at, text in enumerate(neutral().choosing)
     )
 
 
 def measure_teacher(*, url: str, hint: str, go_on: GoOn) -> Teacher:
     """Return what the base does with the wishes in its prompt and without. Raises Interrupted, or what the engine's client raises."""
     asked = questions(hint)
-    told = _answers(url, None, [one.told for one in asked], go_on)
-    untold = _answers(url, None, [one.untold for one in asked], go_on)
-    replies = tuple(tuple(answer.output_ids) for answer in told)
-    contrasts = [_contrasts(url, asked, answers, go_on) for answers in (told, untold)]
-    threshold = threshold_between(*contrasts)
+    told = _replied(url, None, asked, go_on, with_wishes=True)
+    untold = _replied(url, None, asked, go_on)
+    replies = tuple(tuple(one.answer.output_ids) for one in told)
+    threshold = threshold_between([one.contrast for one in told], [one.contrast for one in untold])
     known = _general(url, None, go_on)
     closeness = _closeness(url, None, asked, replies, go_on)
     measured = [
-        _measured(asked, answers, found, threshold, replies=replies, closeness=near, k3_mean=0.0, known=known)
-        for answers, found, near in zip((told, untold), contrasts, (0.0, closeness), strict=True)
+        _measured(found, threshold, replies=replies, closeness=near, k3_mean=0.0, known=known)
+        for found, near in ((told, 0.0), (untold, closeness))
     ]
     return Teacher(Yardstick(threshold, *measured), replies)
 
 
 def measure_version(
-    *, url: str, version: AdapterVersion | None, hint: str, teacher: Teacher, go_on: GoOn
+    *, url: str, version: AdapterVersion, hint: str, teacher: Teacher, go_on: GoOn, in_full: bool = True
 ) -> Measured:
-    """Return what a version (None: the bare base) does without being told. Raises as `measure_teacher` does."""
-    adapter = version.served_name if version is not None else None
+    """Return what a version does without being told. Raises as `measure_teacher` does.
+
+    Unless `in_full`, half of the questions are asked first, and the others only where that half passes nearly as often as
+    the teacher: writing replies is what measuring costs, and far from the teacher its fixed replies say more.
+    """
+    stick, adapter = teacher.yardstick, version.served_name
     asked = questions(hint)
-    answers = _answers(url, adapter, [one.untold for one in asked], go_on)
-    found = _contrasts(url, asked, answers, go_on)
+    closeness = _closeness(url, adapter, asked, teacher.replies, go_on)
+    known = _general(url, adapter, go_on)
+    # the questions alternate between two shapes: pairs keep both in each half
+    first = [one for one in asked if one.at // 2 % 2 == 0]
+    rest = [one for one in asked if one.at // 2 % 2]
+    replied = _replied(url, adapter, asked if in_full else first, go_on)
+    if not in_full and is_promising(_passes(replied, stick.threshold), len(replied), stick):
+        replied += _replied(url, adapter, rest, go_on)
     return _measured(
-        asked,
-        answers,
-        found,
-        teacher.yardstick.threshold,
+        replied,
+        stick.threshold,
         replies=teacher.replies,
-        closeness=_closeness(url, adapter, asked, teacher.replies, go_on),
-        k3_mean=_k3(url, adapter, asked, answers, go_on),
-        known=_general(url, adapter, go_on),
+        closeness=closeness,
+        k3_mean=_k3(url, adapter, replied, go_on),
+        known=known,
     )
 
 
 def _measured(
-    asked: Sequence[Asked],
-    answers: Sequence[Answer],
-    contrasts: Sequence[float],
+    replied: Sequence[Replied],
     threshold: float,
     *,
     replies: Sequence[Sequence[int]],
@@ -104,9 +134,10 @@ def _measured(
     known: int,
 ) -> Measured:
     decode = chat_format().decode
-    about = [content_stems(f"{one.text} {decode(reply)}") for one, reply in zip(asked, replies, strict=True)]
+    answers = [one.answer for one in replied]
+    about = [content_stems(f"{one.asked.text} {decode(replies[one.asked.at])}") for one in replied]
     return Measured(
-        passes=sum(value >= threshold for value in contrasts),
+        passes=_passes(replied, threshold),
         of=len(answers),
         closeness=closeness,
         on_topic=sum(
@@ -121,6 +152,21 @@ def _measured(
     )
 
 
+def _passes(replied: Sequence[Replied], threshold: float) -> int:
+    return sum(one.contrast >= threshold for one in replied)
+
+
+def _replied(
+    url: str, adapter: str | None, asked: Sequence[Asked], go_on: GoOn, *, with_wishes: bool = False
+) -> list[Replied]:
+    prompts = [one.told if with_wishes else one.untold for one in asked]
+    answers = _answers(url, adapter, prompts, go_on)
+    pairs = list(zip(asked, answers, strict=True))
+    told = _scores(url, [(None, one.told, answer.output_ids) for one, answer in pairs], go_on)
+    untold = _scores(url, [(None, one.untold, answer.output_ids) for one, answer in pairs], go_on)
+    return [Replied(one, answer, *scores) for (one, answer), *scores in zip(pairs, told, untold, strict=True)]
+
+
 def _answers(url: str, adapter: str | None, prompts: Sequence[Sequence[int]], go_on: GoOn) -> list[Answer]:
     sampling = {"temperature": TEMPERATURE, "max_new_tokens": MAX_TOKENS}
     answers = ask_aside(url=url, adapter=adapter, prompts=prompts, sampling=sampling, go_on=go_on)
@@ -133,38 +179,23 @@ def _scores(
     url: str, asked: Sequence[tuple[str | None, Sequence[int], Sequence[int]]], go_on: GoOn
 ) -> list[list[float]]:
     """Return the log-probabilities of each reply after its prompt, for (adapter, prompt, reply)."""
-    found = score_aside(
-        url=url, asked=[(adapter, [*prompt, *reply]) for adapter, prompt, reply in asked], go_on=go_on
-    )
+    found = score_aside(url=url, asked=asked, go_on=go_on)
     if found is None:
         raise Interrupted("somebody asked meanwhile", retry_after_s=5.0)
-    return [scores[-len(reply) :] for scores, (_, _, reply) in zip(found, asked, strict=True)]
-
-
-def _contrasts(url: str, asked: Sequence[Asked], answers: Sequence[Answer], go_on: GoOn) -> list[float]:
-    pairs = list(zip(asked, answers, strict=True))
-    told = _scores(url, [(None, one.told, answer.output_ids) for one, answer in pairs], go_on)
-    untold = _scores(url, [(None, one.untold, answer.output_ids) for one, answer in pairs], go_on)
-    return [contrast(a, b) for a, b in zip(told, untold, strict=True)]
+    return found
 
 
 def _closeness(
     url: str, adapter: str | None, asked: Sequence[Asked], replies: Sequence[Sequence[int]], go_on: GoOn
 ) -> float:
-    pairs = zip(asked, replies, strict=True)
-    scores = _scores(url, [(adapter, one.untold, reply) for one, reply in pairs], go_on)
+    scores = _scores(url, [(adapter, one.untold, replies[one.at]) for one in asked], go_on)
     return sum(map(sum, scores)) / sum(map(len, scores))
 
 
-def _k3(
-    url: str, adapter: str | None, asked: Sequence[Asked], answers: Sequence[Answer], go_on: GoOn
-) -> float:
-    pairs = list(zip(asked, answers, strict=True))
-    own, base = (
-        _scores(url, [(which, one.untold, answer.output_ids) for one, answer in pairs], go_on)
-        for which in (adapter, None)
-    )
-    values = [k3(a, b) for a, b in zip(own, base, strict=True)]
+def _k3(url: str, adapter: str, replied: Sequence[Replied], go_on: GoOn) -> float:
+    asked = [(adapter, one.asked.untold, one.answer.output_ids) for one in replied]
+    own = _scores(url, asked, go_on)
+    values = [k3(scores, one.untold) for scores, one in zip(own, replied, strict=True)]
     return sum(values) / len(values)
 
 

@@ -133,6 +133,16 @@ async def test_scores_equal_transformers_and_peft(engine: Engine, model: Path, t
     assert max(abs(a - b) for a, b in zip(engines[0][0], engines[1][0], strict=True)) > 0.01
 
 
+async def test_a_reply_is_scored_alike_with_its_prompt_from_the_cache(engine: Engine) -> None:
+    prompt, reply = list(range(100, 150)), [7, 8, 9, 10]
+    async with client_of(engine) as client:
+        whole = await client.score([*prompt, *reply])
+        for _ in range(2):
+            assert await client.score([*prompt, *reply], first=len(prompt)) == pytest.approx(
+                whole[-len(reply) :], abs=1e-4
+            )
+
+
 async def test_sampled_logprobs_are_of_the_distribution_at_that_temperature(engine: Engine) -> None:
     sampling = {"max_new_tokens": 8, "temperature": 0.7, "ignore_eos": True}
     async with client_of(engine) as client:

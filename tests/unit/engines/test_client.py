@@ -215,6 +215,10 @@ async def test_scores_come_with_and_without_the_adapter(engine: FakeEngine) -> N
         assert await client.score([1, 5, 9], "p1-v1-aa") == [-5.5, -9.5]
         # the last of the vocabulary, which the engine calls 0
         assert await client.score([49151, 49151, 0]) == [-49151.0, 0.0]
+        assert await client.score([1, 5, 9], first=2) == [-9.0]
+        for first in (0, 4):
+            with pytest.raises(InvalidInput):
+                await client.score([1, 5, 9], first=first)
 
 
 async def test_nobody_there_is_unavailable_and_not_ready(engine: FakeEngine) -> None:

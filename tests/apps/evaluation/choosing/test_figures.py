@@ -10,6 +10,7 @@ from apps.evaluation.choosing.figures import (
     contrast,
     has_fallen,
     holds,
+    is_promising,
     k3,
     threshold_between,
     what_was_lost,
@@ -66,8 +67,23 @@ def test_better_is_closer_or_passes_more_often_for_a_little_less() -> None:
     assert why_not_better(replace(best, passes=5, closeness=-1.04), best) == ""
     assert why_not_better(replace(best, passes=5, closeness=-1.06), best) != ""
     assert why_not_better(best, best) == (
-        "no better than the best so far: 4 of 16 pass at -1.000 nats a token, 4 at -1.000"
+        "no better than the best so far: 4 of 16 pass at -1.000 nats a token, 4 of 16 at -1.000"
     )
+
+
+def test_half_of_the_questions_are_held_against_half() -> None:
+    half = replace(BASE, passes=0, of=8, on_topic=7)
+    assert what_was_lost(half, STICK) == ""
+    assert what_was_lost(replace(half, on_topic=5), STICK) == "loses its topic"
+    best = replace(BASE, passes=4, closeness=-1.0)
+    assert why_not_better(replace(half, passes=2, closeness=-1.0), best) != ""
+    assert why_not_better(replace(half, passes=3, closeness=-1.0), best) == ""
+    # the teacher passes 14 of 16: three quarters of that are 5.25 of 8
+    assert not is_promising(5, 8, STICK)
+    assert is_promising(6, 8, STICK)
+    assert not holds(replace(half, passes=8), STICK)
+    assert has_fallen(replace(half, passes=4), STICK)
+    assert not has_fallen(replace(half, passes=5), STICK)
 
 
 def test_held_and_fallen() -> None:

@@ -213,6 +213,34 @@ def test_measuring_asks_only_choosing_questions_and_the_base(engine: FakeEngine)
     assert measured.closeness == -1.0
     assert measured.k3 == pytest.approx(0.3678794)
     assert (measured.mean_tokens, measured.empty, measured.looping) == (5.0, 0, 0)
+    assert measured.of == 16
+
+
+def test_while_it_teaches_half_of_the_questions_are_asked_until_that_half_passes(engine: FakeEngine) -> None:
+    """This engine's replies all have the contrast 0: above the threshold all of them pass, below it none does."""
+    engine.adapters["p-v1"] = "x"
+    version = AdapterVersion(id=uuid.uuid4(), served_name="p-v1", state=VersionState.READY)
+    asked = []
+    for threshold in (0.1, 0.0):
+        engine.requests.clear()
+        measured = measure_version(
+            url=engine.url,
+            version=version,
+            hint=WISH,
+            teacher=Teacher(Yardstick(threshold, TOLD, BASE), ((1, 2),) * 16),
+            go_on=lambda: True,
+            in_full=False,
+        )
+        replies = [one for one in engine.requests if one.body["sampling_params"]["max_new_tokens"]]
+        asked.append((measured.passes, measured.of, len(replies)))
+        assert len({tuple(one.input_ids) for one in replies}) == len(replies)
+    assert asked == [(0, 8, 8), (16, 16, 16)]
+
+
+def test_the_bare_base_is_measured_once(somebody: Somebody, figures: Any) -> None:
+    figures(replace(BASE, passes=9))
+    assert prepare(somebody)
+    assert the_lesson(somebody).figures["best"] == BASE.to_json()
 
 
 def test_measuring_gives_way(engine: FakeEngine) -> None:
