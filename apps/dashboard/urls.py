@@ -3,7 +3,7 @@
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from apps.dashboard import adapters, entrance, keys, overview, people, runs, sessions, views
+from apps.dashboard import adapters, entrance, keys, memory, overview, people, runs, sessions, views
 
 app_name = "dashboard"
 _OF_A_TENANT = [
@@ -13,6 +13,8 @@ _OF_A_TENANT = [
     path("sessions/<uuid:session_id>", sessions.session, name="session"),
     path("turns/<uuid:turn_id>.json", sessions.turn_json, name="turn_json"),
     path("turns/<uuid:turn_id>/feedback", sessions.feedback, name="feedback"),
+    path("memory", memory.memory, name="memory"),
+    path("memory/<uuid:preference_id>", memory.preference, name="preference"),
     path("adapters", adapters.adapters, name="adapters"),
     path("adapters/<uuid:version_id>", adapters.adapter, name="adapter"),
     path("adapters/<uuid:version_id>/download", adapters.download, name="download"),

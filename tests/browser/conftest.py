@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from apps.accounts.models import User
 from embedded.home import free_port
+from tests.chat_model import build_chat_model
 
 ROOT = Path(__file__).resolve().parents[2]
 # Django's own calls are refused while a loop runs in the thread, and Playwright keeps one
@@ -39,6 +40,7 @@ def web(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iter
                 "SECRET_KEY": settings.SECRET_KEY,
                 "PYTHONPATH": f"{ROOT / 'platform'}:{ROOT}",
                 "DATABASE_POOL": "4",
+                "MODEL_PATH": str(build_chat_model(tmp_path_factory.mktemp("chat") / "model")),
             },
             stdout=output,
             stderr=output,

@@ -10,7 +10,9 @@ from django.utils import timezone
 from apps.adapters.models import AdapterVersion, PointerMove, VersionState
 from apps.conversations.models import Session, Turn, TurnState
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
-from kernel.tenancy import system_scope
+from apps.memory.models import Evidence, Preference, PreferenceState
+from apps.memory.services import add_preference
+from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows, fill
 
 QUESTIONS = (
@@ -64,7 +66,41 @@ def lived_in(slug: str = "acme", *, days: int = 6, turns: int = 240) -> Rows:
                     reward=1.0 if chance.random() < 0.2 + 0.7 * number / turns else -1.0,
                     version=parent,
                 )
+    _remembered(rows, parent)
     return rows
+
+
+def _remembered(rows: Rows, version: AdapterVersion) -> None:
+    """Let the tenant's owner have asked for a few things."""
+    said = (
+        "Answer with a numbered list.",
+        "Give longer answers.",
+        "Give shorter answers.",
+        "Use metric units, please.",
+        "Say when you are not sure.",
+        "תענה בעברית, בבקשה (and in English below).",
+    )
+    with tenant_scope(rows.tenant.pk):
+        made = [
+            add_preference(
+                policy_id=rows.policy.pk,
+                user_id=rows.user.pk,
+                end_user=None,
+                text=words,
+                pinned=words.startswith("Use"),
+                actor="test",
+            )
+            for words in said
+        ]
+        turns = Turn.objects.filter(state=TurnState.COMPLETE).order_by("-created_at")[:6]
+        for number, turn in enumerate(turns):
+            Evidence.objects.create(preference=made[3 + number % 2], turn=turn, words=said[3 + number % 2])
+        Preference.objects.filter(pk=made[0].pk).update(
+            state=PreferenceState.LEARNED,
+            held_by=version,
+            held_since=timezone.now() - dt.timedelta(days=2),
+            reason="15 of 16 replies do it untold",
+        )
 
 
 def _version(rows: Rows, parent: AdapterVersion, when: dt.datetime, part: float) -> AdapterVersion:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
+from apps.memory.models import Preference, PreferenceState
+from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
 from tests.browser.conftest import signed_in
 from tests.browser.rows import lived_in
@@ -16,6 +18,7 @@ from tests.browser.rows import lived_in
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 AXE = (Path(__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 SHOTS = os.environ.get("ATTUNE_SCREENSHOTS")
+ONLY = os.environ.get("ATTUNE_PAGES", "").split()  # names of pages, where not all are wanted
 
 
 @pytest.fixture
@@ -27,10 +30,14 @@ def acme(transactional_db: None) -> Rows:
 def addresses(rows: Rows) -> dict[str, str]:
     """Return the address of every page, by the name of its picture."""
     here = f"/t/{rows.tenant.slug}"
+    with tenant_scope(rows.tenant.pk):
+        wanted = Preference.objects.get(own_words__startswith="Use metric").pk
     return {
         "overview": f"{here}/?range=7d",
         "sessions": f"{here}/sessions",
         "session": f"{here}/sessions/{rows.session.pk}",
+        "memory": f"{here}/memory",
+        "preference": f"{here}/memory/{wanted}",
         "adapters": f"{here}/adapters",
         "adapter": f"{here}/adapters/{rows.version.pk}",
         "runs": f"{here}/runs",
@@ -51,6 +58,8 @@ def test_every_page_is_whole(acme: Rows, web: str, chromium: Browser, width: int
         page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: said.append(str(error)))
         for name, path in addresses(acme).items():
+            if ONLY and name not in ONLY:
+                continue
             answer = page.goto(path)
             assert answer is not None
             assert answer.status == 200, name
@@ -110,3 +119,20 @@ def test_a_key_is_made_and_copied(acme: Rows, web: str, chromium: Browser) -> No
         page.get_by_role("button", name="Copy").click()
         page.get_by_role("button", name="Copied").wait_for()
         assert page.evaluate("navigator.clipboard.readText()") == secret
+
+
+def test_what_is_pinned_and_forgotten_stays_on_its_page(acme: Rows, web: str, chromium: Browser) -> None:
+    with signed_in(chromium, web, acme.user, width=360) as window:
+        page = window.new_page()
+        page.goto("/t/acme/memory?state=active")
+        entry = page.locator(".entries li").filter(has_text="Say when you are not sure.")
+        entry.get_by_role("button", name="Pin", exact=True).click()
+        entry.get_by_text("pinned").wait_for()
+        assert page.url.endswith("/t/acme/memory?state=active")
+        assert page.get_by_role("status").inner_text() == "Pinned."
+        assert "UTC" not in entry.locator("time").first.inner_text()
+        page.on("dialog", lambda dialog: dialog.accept())
+        entry.get_by_role("button", name="Forget").click()
+        entry.wait_for(state="detached")
+        with tenant_scope(acme.tenant.pk):
+            assert Preference.objects.filter(state=PreferenceState.DELETED).count() == 1

@@ -13,8 +13,18 @@ from apps.learning.models import TrainingRun
 
 register = template.Library()
 LONGEST_TEXT = 8000  # characters of one message on a page
-_GOOD = {"live", "ready", "complete", "settled", "succeeded", "consumed", "passed"}
-_WAIT = {"pending", "queued", "running", "claimed", "created"}
+_GOOD = {
+    "live",
+    "ready",
+    "complete",
+    "settled",
+    "succeeded",
+    "consumed",
+    "passed",
+    "learned",
+    "in the prompt",
+}
+_WAIT = {"pending", "queued", "running", "claimed", "created", "waits"}
 _BAD = {"failed", "refused", "aborted"}
 
 

@@ -1,6 +1,8 @@
 """A tenant with rows in every table, and browsers of its people."""
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,8 +10,10 @@ from django.test import Client
 
 from apps.accounts.models import Role, Tenant, User
 from apps.accounts.services import set_role
+from apps.engines.chat import chat_format
 from kernel.tenancy import system_scope
 from tests.apps.console.rows import Rows, fill
+from tests.chat_model import build_chat_model
 
 
 def browser(user: User) -> Client:
@@ -32,6 +36,20 @@ def text_of(client: Client, url: str) -> str:
     page: Any = client.get(url)
     assert page.status_code == 200, (url, page.status_code)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.content.decode()))
+
+
+@pytest.fixture(scope="session")
+def chat_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_chat_model(tmp_path_factory.mktemp("chat") / "model")
+
+
+@pytest.fixture(autouse=True)
+def _model(chat_model: Path, settings: Any) -> Iterator[None]:
+    """Let pages count tokens with a byte tokeniser: one token a byte."""
+    settings.MODEL_PATH = chat_model
+    chat_format.cache_clear()
+    yield
+    chat_format.cache_clear()
 
 
 @pytest.fixture

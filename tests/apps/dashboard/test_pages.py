@@ -17,11 +17,12 @@ from apps.accounts.services import set_role
 from apps.conversations.models import Session
 from apps.dashboard.urls import _OF_A_TENANT
 from apps.keys.models import ApiKey
+from apps.memory.models import Preference
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import NASTY, Rows, fill, operator
 from tests.apps.dashboard.conftest import browser, member, text_of
 
-PAGES = ("", "sessions", "adapters", "runs", "keys", "members", "settings", "audit")
+PAGES = ("", "sessions", "memory", "adapters", "runs", "keys", "members", "settings", "audit")
 
 
 def addresses(rows: Rows) -> dict[str, str]:
@@ -35,6 +36,7 @@ def addresses(rows: Rows) -> dict[str, str]:
             "run_id": rows.run.pk,
             "key_id": ApiKey.objects.get(tenant=rows.tenant).pk,
             "invitation_id": Invitation.objects.get(tenant=rows.tenant).pk,
+            "preference_id": Preference.objects.get(tenant=rows.tenant).pk,
             "membership_id": Membership.objects.filter(tenant=rows.tenant)[0].pk,
         }
     found = {}
@@ -140,7 +142,7 @@ def test_no_address_gives_or_changes_anything_of_another_tenant(acme: Rows, role
     with system_scope("look"):
         before = [
             str(list(model._default_manager.filter(tenant=other.tenant).values()))
-            for model in (ApiKey, Membership)
+            for model in (ApiKey, Membership, Preference)
         ]
     checked = 0
     for name, path in addresses(other).items():
@@ -153,11 +155,11 @@ def test_no_address_gives_or_changes_anything_of_another_tenant(acme: Rows, role
             assert answer.status_code in {403, 404, 405}, (name, method, answer.status_code)
             checked += 1
         assert somebody.get(f"/t/globex/{path}").status_code in {404, 405}
-    assert checked == 28
+    assert checked == 30
     with system_scope("look"):
         after = [
             str(list(model._default_manager.filter(tenant=other.tenant).values()))
-            for model in (ApiKey, Membership)
+            for model in (ApiKey, Membership, Preference)
         ]
     assert after == before
 
@@ -174,6 +176,8 @@ def test_pages_run_a_constant_number_of_queries(acme: Rows) -> None:
         "overview",
         "sessions",
         "session",
+        "memory",
+        "preference",
         "adapters",
         "adapter",
         "runs",
