@@ -28,7 +28,7 @@ class PolicySerializer(serializers.ModelSerializer[Policy]):
         model = Policy
         fields = [
             *("id", "name", "base_model", "live_version", "temperature", "training_enabled", "config"),
-            "created_at",
+            *("config_number", "created_at"),
         ]
         read_only_fields = fields
 

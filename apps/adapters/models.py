@@ -31,11 +31,16 @@ class Policy(TenantModel):
         blank=True,
         help_text="Overrides of the training configuration (method, lr, batch size, staleness bound …).",
     )
+    config_number = models.PositiveIntegerField(
+        default=1, editable=False, help_text="The row of `PolicyConfig` that `config` is a copy of."
+    )
 
     class Meta:
         verbose_name_plural = "policies"
         constraints = [
             models.UniqueConstraint(fields=["tenant", "name"], name="policy_name_once_per_tenant"),
+            # what rows of other tables refer to that must be of the same tenant
+            models.UniqueConstraint(fields=["tenant", "id"], name="policy_of_its_tenant"),
             models.CheckConstraint(
                 condition=models.Q(temperature__gte=0.0, temperature__lte=2.0),
                 name="policy_temperature_bounds",
@@ -44,6 +49,31 @@ class Policy(TenantModel):
 
     def __str__(self) -> str:
         return self.name
+
+
+class PolicyConfig(TenantModel):
+    """One configuration that a policy learned by. Append-only: a change is a new row, 1 is what it was made with.
+
+    Postgres sees to it: a policy always names the row that its `config` is equal to, whatever changes that is
+    numbered by a trigger, and no row is ever changed, or deleted before its policy.
+    """
+
+    policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="configs")
+    number = models.PositiveIntegerField(help_text="From 1, without gaps.")
+    overrides = models.JSONField(default=dict, blank=True, help_text="What differs from the platform's.")
+    actor = models.CharField(
+        max_length=200, help_text="Who wrote it; `system:database` where a statement named nobody."
+    )
+
+    class Meta:
+        verbose_name = "configuration"
+        constraints = [
+            models.UniqueConstraint(fields=["policy", "number"], name="config_number_once_per_policy"),
+            models.CheckConstraint(condition=models.Q(number__gte=1), name="config_numbers_start_at_1"),
+        ]
+
+    def __str__(self) -> str:
+        return f"configuration {self.number}"
 
 
 class VersionState(models.TextChoices):

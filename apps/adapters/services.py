@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 
 from apps.accounts.models import Tenant
 from apps.adapters import placement, store
-from apps.adapters.models import AdapterVersion, PointerMove, Policy, VersionState
+from apps.adapters.models import AdapterVersion, PointerMove, Policy, PolicyConfig, VersionState
 from apps.adapters.selectors import next_number, version_of
 from apps.alerts import services as alerts
 from apps.alerts.models import Event, Severity
@@ -34,6 +34,9 @@ def create_policy(
         raise InvalidInput(f"{field}: {messages[0]}", field=field) from error
     try:
         with transaction.atomic():
+            PolicyConfig.objects.create(
+                tenant_id=tenant.pk, policy_id=policy.pk, number=policy.config_number, actor=actor
+            )
             policy.save(force_insert=True)
             audit.record(
                 actor=actor,

@@ -14,7 +14,7 @@ from apps.engines.models import Engine, EngineState
 from apps.keys.header import parse_authorization
 from apps.keys.models import ApiKey, KeyScope
 from apps.keys.services import create_key
-from apps.learning.config import resolve
+from apps.learning.configuring import configure
 from kernel import audit
 from kernel.errors import Unavailable
 from kernel.tenancy import system_scope, tenant_scope
@@ -70,13 +70,8 @@ def set_training(policy: Policy, *, enabled: bool, actor: str) -> None:
 
 def set_config(policy: Policy, config: Mapping[str, Any], *, actor: str) -> None:
     """Let a policy train in another way, in its tenant's scope; raises InvalidInput for what cannot be configured."""
-    resolve(config)
-    if policy.config == dict(config):
-        return
-    with transaction.atomic():
-        policy.config = dict(config)
-        policy.save(update_fields=["config"])
-        _note(policy, "policy.config", dict(config), actor)
+    configure(policy_id=policy.pk, actor=actor, config=config, whole=True, operator=True)
+    policy.refresh_from_db(fields=["config", "config_number"])
 
 
 def _note(policy: Policy, action: str, detail: dict[str, Any], actor: str) -> None:

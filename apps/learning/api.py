@@ -87,7 +87,7 @@ class RunSerializer(serializers.ModelSerializer[TrainingRun]):
                 "samples",
                 "attempts",
             ),
-            *("config", "progress", "metrics", "created_at", "started_at", "finished_at"),
+            *("config", "config_number", "progress", "metrics", "created_at", "started_at", "finished_at"),
         ]
         read_only_fields = fields
 

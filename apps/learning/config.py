@@ -156,6 +156,29 @@ class TrainingConfig:
         return dataclasses.asdict(self)
 
 
+def described() -> dict[str, dict[str, Any]]:
+    """Return the JSON schema of each setting, by name: its type, bounds or choices."""
+    hints = typing.get_type_hints(TrainingConfig, include_extras=True)
+    return {name: _described(hint) for name, hint in hints.items()}
+
+
+def _described(hint: Any) -> dict[str, Any]:
+    if typing.get_origin(hint) is Literal:
+        return {"type": "string", "enum": list(typing.get_args(hint))}
+    if hint is bool:
+        return {"type": "boolean"}
+    options = typing.get_args(hint)
+    if type(None) in options:
+        number = next(_described(option) for option in options if option is not type(None))
+        return {**number, "nullable": True}
+    kind, limits = options
+    return {
+        "type": "integer" if kind is int else "number",
+        "minimum": limits.low,
+        "maximum": limits.high,
+    }
+
+
 def resolve(overrides: Mapping[str, Any]) -> TrainingConfig:
     """Return the settings' configuration with a policy's overrides; InvalidInput names the field that is wrong."""
     values: dict[str, Any] = {

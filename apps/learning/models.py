@@ -31,6 +31,9 @@ class TrainingRun(TenantModel):
     trigger = models.CharField(max_length=60, help_text="threshold, clock, operator:<id> or key:<public id>")
     idempotency_key = models.CharField(max_length=255, null=True, help_text="Of the wish for it, if any.")
     config = models.JSONField(default=dict, help_text="The exact configuration used.")
+    config_number = models.PositiveIntegerField(
+        null=True, help_text="The policy's configuration that this was; None until the run was taken."
+    )
     parent = models.ForeignKey(AdapterVersion, null=True, on_delete=models.PROTECT, related_name="+")
     version = models.OneToOneField(
         AdapterVersion, null=True, on_delete=models.PROTECT, related_name="made_by_run"

@@ -171,6 +171,7 @@ def claim_run(*, run_id: uuid.UUID, wanted: Callable[["Claim"], bool] | None = N
         run.fence = claim.fence
         run.attempts += 1
         run.config = config.to_json()
+        run.config_number = policy.config_number  # the policy's row is locked: these are one configuration
         run.parent = policy.live
         run.progress = {}
         run.started_at = now

@@ -12,6 +12,7 @@ from apps.conversations.api import FeedbackApi, SessionsApi, TurnsApi
 from apps.judging.api import JudgementsApi
 from apps.keys.api import KeysApi
 from apps.learning.api import RunsApi, SamplesApi
+from apps.learning.config_api import ConfigApi, ConfigsApi, PresetsApi
 from kernel.rest.views import ScopedViewSet
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)
@@ -34,5 +35,8 @@ app_name = "api"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("openapi.json", SpectacularAPIView.as_view(), name="openapi"),
     path("tenant", TenantApi.as_view(), name="tenant"),
+    path("presets", PresetsApi.as_view(), name="presets"),
+    path("policies/<uuid:pk>/config", ConfigApi.as_view(), name="config"),
+    path("policies/<uuid:pk>/configs", ConfigsApi.as_view({"get": "list"}), name="configs"),
     *router.urls,
 ]

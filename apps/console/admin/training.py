@@ -149,7 +149,7 @@ class RunAdmin(ConsoleAdmin):
         ),
         ("Lease", {"fields": ("fence", "attempts", "lease_until")}),
         ("Measured", {"fields": ("measured",)}),
-        ("Exact configuration", {"fields": ("configuration",)}),
+        ("Exact configuration", {"fields": ("config_number", "configuration")}),
     )
     acts = (
         Act(

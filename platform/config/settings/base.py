@@ -351,6 +351,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "config.openapi.add_problems",
+        "apps.learning.config_api.add_settings",
     ],
 }
 
