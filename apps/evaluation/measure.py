@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from apps.evaluation.chat import Chat, Reply, RequestFailed
 from apps.evaluation.choice import Score
-from apps.evaluation.talk import MAX_TOKENS, TEMPERATURE, Answer, judge_reply
-from apps.evaluation.users import Question, ScriptedUser
+from apps.evaluation.talk import TEMPERATURE, Answer, judge_reply
+from apps.evaluation.users import MAX_TOKENS, Question, ScriptedUser
 
 T = TypeVar("T")
 
@@ -65,11 +65,14 @@ async def measure(
     replies: int,
     hint: str = "",
     memory: bool = False,
+    max_tokens: int = MAX_TOKENS,
+    heard: Callable[[], None] = lambda: None,
 ) -> Measurement:
     """Return `replies` answers of `policy@version` to each question, in the questions' order, judged by the user's rule.
 
     With a `hint` each question ends with it, in a paragraph of its own, as a teacher reads it; with `memory` the prompts
-    are told what the platform remembers of the key's person. Failed requests are logged and asked again.
+    are told what the platform remembers of the key's person. Failed requests are logged and asked again. `heard` is called
+    for each reply.
     """
 
     async def ask(question: Question) -> Answer:
@@ -81,7 +84,7 @@ async def measure(
                     [{"role": "user", "content": said}],
                     model=f"{policy}@{version}",
                     purpose="measure",
-                    max_tokens=MAX_TOKENS,
+                    max_tokens=max_tokens,
                     temperature=TEMPERATURE,
                     session=f"measure-{uuid.uuid4().hex[:16]}",
                     memory=memory,
@@ -90,6 +93,7 @@ async def measure(
         reply = await until_answered(once, pause_s=_PAUSE_S)
         if reply.version != version:
             raise RuntimeError(f"asked for version {version}, the reply came from {reply.version}")
+        heard()
         return judge_reply(user, question, reply)
 
     async with asyncio.TaskGroup() as group:

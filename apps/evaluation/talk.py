@@ -9,7 +9,6 @@ from apps.evaluation.chat import Reply
 from apps.evaluation.rules.verdict import Verdict
 from apps.evaluation.users import Lines, Question, ScriptedUser
 
-MAX_TOKENS = 200  # long enough that nothing passes by being cut
 TEMPERATURE = 0.7
 TURNS = 8
 """Messages of the user in one session, at most."""

@@ -13,6 +13,8 @@ from apps.evaluation.topic import is_on_topic
 from kernel.errors import InvalidInput
 
 DATA = Path(__file__).parent / "data"
+MAX_TOKENS = 200
+"""Of a reply to a user: long enough that nothing passes by being cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class ScriptedUser:
     thanks: tuple[str, ...]
     hint: str
     """What a teacher is told; the user never says it as such."""
+    reply_tokens: int
+    """A longer reply to a question for reporting need not be written: by then the rule's verdict stands, tokens."""
 
     def judge(self, question: Question, *, text: str, finish_reason: str | None, tokens: int) -> Verdict:
         """Apply the rule to a reply."""
@@ -79,6 +83,7 @@ def load_user(name: str) -> ScriptedUser:
         follow_ups=tuple(said["follow_ups"]),
         thanks=tuple(said["thanks"]),
         hint=said["hint"],
+        reply_tokens=said.get("reply_tokens", MAX_TOKENS),
     )
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from openai.types.chat import ChatCompletionMessageParam
 
 from apps.evaluation.chat import Chat, Reply, RequestFailed
-from apps.evaluation.talk import MAX_TOKENS, TEMPERATURE, Answer, hold_session
-from apps.evaluation.users import Lines, ScriptedUser
+from apps.evaluation.talk import TEMPERATURE, Answer, hold_session
+from apps.evaluation.users import MAX_TOKENS, Lines, ScriptedUser
 
 _PAUSE_S = 2.0  # after a failed request
 _SETTLES_S = 2.0  # until an answered turn surely shows in the ledger's figures

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from apps.evaluation.personalization.plan import texts_and_rules
-from apps.evaluation.talk import MAX_TOKENS, TEMPERATURE
+from apps.evaluation.talk import TEMPERATURE
+from apps.evaluation.users import MAX_TOKENS
 
 _PACKAGES = ("openai", "django", "torch", "sglang", "megatron-core", "peft", "transformers")
 

@@ -107,20 +107,21 @@ def _joined(report: Mapping[str, Any]) -> list[Claim]:
 
 def _gain(report: Mapping[str, Any], runs: list[Any], user: str) -> float | None:
     """Return the median over seeds of what a user's held-out pass rate gained over the frozen base."""
-    base = {one["seed"]: one["base"] for one in report["references"] if one["user"] == user}
+    base = next((one["base"] for one in report["references"] if one["user"] == user), None)
+    if base is None:
+        return None
     gains = [
-        run["held_out"]["passed"] / run["held_out"]["of"]
-        - base[run["seed"]]["passed"] / base[run["seed"]]["of"]
+        run["held_out"]["passed"] / run["held_out"]["of"] - base["passed"] / base["of"]
         for run in runs
-        if run["user"] == user and run["seed"] in base
+        if run["user"] == user
     ]
     return median(gains) if gains else None
 
 
 def _hinted(report: Mapping[str, Any], runs: list[Any]) -> float | None:
-    """Return the hinted teacher's pass rate over the same users and seeds as `runs`."""
-    wanted = {(run["user"], run["seed"]) for run in runs}
-    found = [one["hinted"] for one in report["references"] if (one["user"], one["seed"]) in wanted]
+    """Return the hinted teacher's pass rate over the same users as `runs`."""
+    wanted = {run["user"] for run in runs}
+    found = [one["hinted"] for one in report["references"] if one["user"] in wanted]
     of = sum(one["of"] for one in found)
     return round(sum(one["passed"] for one in found) / of, 4) if of else None
 

@@ -3,11 +3,13 @@
 import asyncio
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from apps.evaluation.personalization.journal import Journal, Past
 from apps.evaluation.personalization.methods import METHODS
 from apps.evaluation.personalization.once import run_once
-from apps.evaluation.personalization.plan import REFERENCE, Plan, RunKey
+from apps.evaluation.personalization.plan import REFERENCE, Plan, RunKey, reference_of
+from apps.evaluation.personalization.references import keep, known_elsewhere, lines_of
 from apps.evaluation.personalization.run import FROZEN, OutOfTime, Platform, Progress, Run
 from apps.evaluation.personalization.sessions import run_sessions
 from apps.evaluation.users import load_user
@@ -21,12 +23,19 @@ async def carry_out(
     progress: Progress,
     parallel: int = 1,
     seconds: float = float("inf"),
+    references: Path | None = None,
 ) -> bool:
     """Do what the journal does not have yet; return whether all of the plan is done, or the time was over before.
+
+    What the bare base does is taken from the file `references` where it is there, and put there where it is not.
 
     Whatever else goes wrong ends the benchmark with its error; what was found out until then is in the journal.
     """
     past = journal.past(plan)
+    if references is not None:
+        for line in known_elsewhere(references, plan, past):
+            journal.copy(line)
+        past = journal.past(plan)
     until = time.monotonic() + seconds
     waiting = [key for key in [*plan.references(), *plan.runs()] if not past[key].ended]
     waiting.reverse()  # taken from the end
@@ -40,6 +49,8 @@ async def carry_out(
                 await _one(
                     plan, key, past, journal=journal, platform=platform, progress=progress, until=until
                 )
+                if key.method == REFERENCE and references is not None and plan.model:
+                    keep(references, lines_of(past[key]))
             except OutOfTime:
                 ran_out = True
 
@@ -52,7 +63,7 @@ async def carry_out(
 async def _one(
     plan: Plan,
     key: RunKey,
-    past: Mapping[RunKey, Past],
+    past: dict[RunKey, Past],
     *,
     journal: Journal,
     platform: Platform,
@@ -63,11 +74,15 @@ async def _one(
         raise OutOfTime(str(key))
     known, fingerprint = past[key], plan.fingerprint(key)
     method = METHODS.get(key.method, FROZEN)
-    if plan.terms.mode == "once" and "told" in known.steps and "held_out" not in known.steps:
-        known = Past()
+    if (
+        plan.terms.mode == "once"
+        and known.steps.get("told", {}).get("complained")
+        and "idled" not in known.steps
+    ):
+        known = past[key] = Past()
     subject = await platform.open(method=method, tenant=known.tenant)
     if subject is None:  # its tenant is gone: another home, or erased
-        known = Past()
+        known = past[key] = Past()
         subject = await platform.open(method=method, tenant="")
     if subject is None:
         raise RuntimeError(f"no policy could be made for {key}")
@@ -87,6 +102,7 @@ async def _one(
             platform=platform,
             progress=progress,
             until=until,
+            base=past[reference_of(key.user)].steps.get("base"),
         )
         progress.begun(key, known)
         await _course_of(run)

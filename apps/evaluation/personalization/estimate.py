@@ -9,10 +9,16 @@ from apps.evaluation.personalization.journal import Past
 from apps.evaluation.personalization.methods import METHODS
 from apps.evaluation.personalization.plan import REFERENCE, Plan, RunKey
 from apps.evaluation.personalization.run import PLACES
+from apps.evaluation.users import MAX_TOKENS, load_user
 
-# the embedded model on two cores, alone: a reply of a session, a reply with eight at a time, and sessions to convergence
-REPLY_S = 6.0
-REPLY_OF_EIGHT_S = 1.8
+_EXAMS = ("base", "hinted", "held_out", "as_served", "first_request")
+
+# the embedded model on two cores that have other things to do as well: a reply of a session, a token with eight replies at a
+# time, how much of what a reply may have is written, telling once, and sessions to convergence
+REPLY_S = 8.0
+TOKEN_OF_EIGHT_S = 1 / 25
+WRITTEN = 0.8
+TELL_S = 60.0
 SESSIONS = 20
 
 
@@ -33,14 +39,15 @@ def estimate(plan: Plan, past: Mapping[RunKey, Past]) -> Estimate:
         if past[key].ended:
             continue
         exams = _exams_left(plan, key, past[key])
-        seconds += exams * _exam_s(plan, past)
-        at_most += exams * _exam_s(plan, past)
+        seconds += exams * _exam_s(plan, key, past)
+        at_most += exams * _exam_s(plan, key, past)
         requests += exams * plan.terms.questions * plan.terms.replies
         if key.method == REFERENCE:
             continue
         if plan.terms.mode == "once":
-            idle = plan.terms.idle_minutes * 60 if "idled" not in past[key].steps else 0.0
-            seconds, at_most, requests = seconds + idle + 20, at_most + idle + 20, requests + 2
+            if "idled" not in past[key].steps:
+                telling = plan.terms.idle_minutes * 60 + TELL_S
+                seconds, at_most, requests = seconds + telling, at_most + telling, requests + 2
             continue
         each = _session_s(plan, key, past)
         done = len(past[key].sessions)
@@ -52,20 +59,34 @@ def estimate(plan: Plan, past: Mapping[RunKey, Past]) -> Estimate:
 
 def _exams_left(plan: Plan, key: RunKey, past: Past) -> int:
     method = METHODS.get(key.method)
-    names = ["base", "hinted"] if method is None else ["held_out"]
-    if method is not None and method.memory:
-        names += ["as_served", *(["first_request"] if plan.terms.mode == "once" else [])]
+    once = plan.terms.mode == "once"
+    if method is None:
+        names = ["base", "hinted"]
+    elif once and past.steps.get("told", {}).get("complained", True):
+        # interrupted before the end of its wait, a run begins anew
+        names = ["held_out"] if "idled" in past.steps or not method.memory else ["first_request", "held_out"]
+        return sum(name == "first_request" or name not in past.steps for name in names)
+    else:
+        # where nothing trains, the bare base is what is measured, and it was measured already
+        names = ["held_out"] if method.trains and not once else []
+        names += ["as_served"] if method.memory and not once else []
     return sum(name not in past.steps for name in names)
 
 
-def _exam_s(plan: Plan, past: Mapping[RunKey, Past]) -> float:
+def _exam_s(plan: Plan, key: RunKey, past: Mapping[RunKey, Past]) -> float:
+    """Return what an examination costs: the replies of the user's length, each token as long as tokens took so far."""
     known = [
-        line["seconds"]
-        for one in past.values()
+        (line["seconds"], line["of"] * load_user(other.user).reply_tokens)
+        for other, one in past.items()
         for name, line in one.steps.items()
-        if name in ("base", "hinted", "held_out", "as_served", "first_request")
+        if name in _EXAMS and line.get("seconds")
     ]
-    return fmean(known) if known else plan.terms.questions * plan.terms.replies * REPLY_OF_EIGHT_S
+    token_s = (
+        sum(took for took, _ in known) / sum(most for _, most in known)
+        if known
+        else WRITTEN * TOKEN_OF_EIGHT_S
+    )
+    return plan.terms.questions * plan.terms.replies * load_user(key.user).reply_tokens * token_s
 
 
 def _session_s(plan: Plan, key: RunKey, past: Mapping[RunKey, Past]) -> float:
@@ -78,7 +99,7 @@ def _session_s(plan: Plan, key: RunKey, past: Mapping[RunKey, Past]) -> float:
         talk = (
             fmean(line["seconds"] for line in lines)
             if lines
-            else plan.terms.turns * REPLY_OF_EIGHT_S * PLACES
+            else plan.terms.turns * MAX_TOKENS * WRITTEN * TOKEN_OF_EIGHT_S * PLACES / 2
         )
         return talk / PLACES
     talk = fmean(line["seconds"] for line in lines) if lines else plan.terms.turns / 2 * REPLY_S

@@ -16,7 +16,8 @@ QUESTIONS = 10
 async def run_once(run: Run) -> None:
     """Complain once, ask again when it was judged, wait, and measure what the weights hold by themselves.
 
-    Everything between the complaint and the end of the wait belongs together: an interrupted run begins anew.
+    Everything between the complaint and the end of the wait belongs together: interrupted there, a run begins anew. What
+    was live at that end is what is measured, however long that takes and however often it is interrupted.
     """
     told = await run.step("told", lambda: _tell(run))
     if told["complained"]:
@@ -24,9 +25,7 @@ async def run_once(run: Run) -> None:
             await run.step("first_request", lambda: _first_request(run))
         await run.step("idled", lambda: _idle(run))
     await run.platform.rest(run.subject)
-    await run.step("held_out", lambda: _exam(run, memory=False))
-    if run.method.memory:
-        await run.step("as_served", lambda: _exam(run, memory=True))
+    await run.step("held_out", lambda: _exam(run))
     await run.step("ended", lambda: _outcome(run))
 
 
@@ -61,7 +60,10 @@ async def _first_request(run: Run) -> dict[str, Any]:
 
 
 async def _idle(run: Run) -> dict[str, Any]:
-    """Leave the platform alone for the idle minutes; note when which version was live, as `/v1/models` says."""
+    """Leave the platform alone for the idle minutes, then put it to rest.
+
+    Notes when which version was live, as `/v1/models` says, and what the platform did meanwhile.
+    """
     began = time.monotonic()
     seen = [[0.0, await run.live_version()]]
     while (left := run.terms.idle_minutes * 60 - (time.monotonic() - began)) > 0:
@@ -69,17 +71,26 @@ async def _idle(run: Run) -> dict[str, Any]:
         version = await run.live_version()
         if version != seen[-1][1]:
             seen.append([round(time.monotonic() - began, 1), version])
-    return {"minutes": run.terms.idle_minutes, "live": seen}
+            run.progress.note(run.key, f"version {version} is live after {seen[-1][0]:.0f} s")
+    await run.platform.rest(run.subject)
+    return {
+        "minutes": run.terms.idle_minutes,
+        "live": seen,
+        "version": await run.live_version(),
+        "preferences": await run.preferences() if run.method.memory else {},
+        "account": await run.platform.account(run.subject),
+    }
 
 
-async def _exam(run: Run, *, memory: bool) -> dict[str, Any]:
-    return await run.exam(await run.live_version(), memory=memory)
+async def _exam(run: Run) -> dict[str, Any]:
+    idled = run.past.steps.get("idled")
+    return await run.exam(await run.live_version() if idled is None else idled["version"])
 
 
 async def _outcome(run: Run) -> dict[str, Any]:
-    told = run.past.steps["told"]
+    told, idled = run.past.steps["told"], run.past.steps.get("idled", {})
     return {
         "complaints": int(told["complained"]),
         "version": run.past.steps["held_out"]["version"],
-        "preferences": await run.preferences() if run.method.memory else {},
+        "preferences": idled.get("preferences", {}),
     }

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from apps.evaluation.personalization.methods import METHODS, Method
-from apps.evaluation.talk import MAX_TOKENS, TEMPERATURE
+from apps.evaluation.talk import TEMPERATURE
+from apps.evaluation.users import MAX_TOKENS
 
 REFERENCE = "reference"
 """Stands where a run has its method: the bare base and the hinted teacher, which belong to no method."""
@@ -61,6 +62,11 @@ class RunKey:
         return cls(int(seed), user, method)
 
 
+def reference_of(user: str) -> RunKey:
+    """Return the run that measures the bare base for a user."""
+    return RunKey(0, user, REFERENCE)
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A benchmark: every method with every user and every seed, under the same terms."""
@@ -70,10 +76,12 @@ class Plan:
     seeds: tuple[int, ...]
     terms: Terms
     base_model: str
+    model: str = ""
+    """Which files the base model is of: `references.model_hash`."""
 
     def references(self) -> list[RunKey]:
-        """Return the runs that measure the bare base and the hinted teacher."""
-        return [RunKey(seed, user, REFERENCE) for seed in self.seeds for user in self.users]
+        """Return the runs that measure the bare base and the hinted teacher, one for a user: no seed has a part in them."""
+        return [reference_of(user) for user in self.users]
 
     def runs(self) -> list[RunKey]:
         """Return the methods' runs: all methods of a user and a seed side by side, so that half a benchmark compares too."""
@@ -86,17 +94,22 @@ class Plan:
 
     def fingerprint(self, key: RunKey) -> str:
         """Return what decides about a run's result and can be known: terms, method, texts, rules. Hex, 16 characters."""
-        method = METHODS.get(key.method)
-        said: Mapping[str, Any] = {
+        said: dict[str, Any] = {
             "run": str(key),
-            "terms": asdict(self.terms),
-            "config": dict(method.config) if method else {},
-            "switches": [method.trains, method.memory, method.shadow] if method else [],
             "base_model": self.base_model,
-            "max_tokens": MAX_TOKENS,
             "temperature": TEMPERATURE,
             "texts_and_rules": texts_and_rules(),
         }
+        if key.method == REFERENCE:
+            said |= {"questions": self.terms.questions, "replies": self.terms.replies, "model": self.model}
+        else:
+            method = METHODS[key.method]
+            said |= {
+                "terms": asdict(self.terms),
+                "config": dict(method.config),
+                "switches": [method.trains, method.memory, method.shadow],
+                "max_tokens": MAX_TOKENS,
+            }
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 

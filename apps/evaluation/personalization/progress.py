@@ -50,12 +50,21 @@ class Screen:
         """Say what else is known."""
         self._say(key, f"{name}: {line['passed']}/{line['of']}" if "of" in line else name)
 
+    def note(self, key: RunKey, text: str) -> None:
+        """Say what is going on."""
+        self._say(key, text)
+
     def left(self) -> str:
         """Return what is done and what is left, in words."""
         every = [*self._plan.references(), *self._plan.runs()]
         done = sum(self._past[key].ended for key in every)
         rest = estimate(self._plan, self._past)
-        return f"{done} of {len(every)} runs; about {minutes(rest.seconds)} left, {minutes(rest.at_most_s)} if none converges"
+        left = f"{done} of {len(every)} runs; about {minutes(rest.seconds)} left"
+        return (
+            left
+            if self._plan.terms.mode == "once"
+            else f"{left}, {minutes(rest.at_most_s)} if none converges"
+        )
 
     def _say(self, key: RunKey, text: str) -> None:
         elapsed = time.monotonic() - self._began

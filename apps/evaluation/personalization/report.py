@@ -9,7 +9,8 @@ from apps.evaluation.guards import GUARDS, WITHIN, compare
 from apps.evaluation.intervals import Interval, bootstrap, wilson
 from apps.evaluation.personalization.claims import claims_of
 from apps.evaluation.personalization.journal import Past
-from apps.evaluation.personalization.plan import Plan, RunKey
+from apps.evaluation.personalization.plan import Plan, RunKey, reference_of
+from apps.evaluation.users import load_user
 
 Figures = dict[str, Any]
 
@@ -18,15 +19,15 @@ def build_report(plan: Plan, past: Mapping[RunKey, Past], about: Mapping[str, An
     """Return everything that is known so far. Rates are fractions; counts are of replies or sessions; times are seconds."""
     references = {key: _reference(past[key]) for key in plan.references() if past[key].ended}
     runs = [
-        _run(key, past[key], references.get(RunKey(key.seed, key.user, "reference")))
-        for key in plan.runs()
-        if past[key].ended
+        _run(key, past[key], references.get(reference_of(key.user))) for key in plan.runs() if past[key].ended
     ]
     report: Figures = {
         **about,
         "mode": plan.terms.mode,
         "terms": asdict(plan.terms),
         "base_model": plan.base_model,
+        "model": plan.model,
+        "reply_tokens": {user: load_user(user).reply_tokens for user in plan.users},
         "users": list(plan.users),
         "seeds": list(plan.seeds),
         "method_configs": {
@@ -41,7 +42,7 @@ def build_report(plan: Plan, past: Mapping[RunKey, Past], about: Mapping[str, An
             for method in plan.methods
         },
         "runs": runs,
-        "references": [{"user": key.user, "seed": key.seed, **found} for key, found in references.items()],
+        "references": [{"user": key.user, **found} for key, found in references.items()],
     }
     report["claims"] = claims_of(report)
     return report
@@ -129,7 +130,8 @@ def _method(plan: Plan, runs: Sequence[Figures]) -> Figures:
     }
     if plan.terms.mode == "once":
         asked = [run["first_request"] for run in runs if run["first_request"]]
-        return {**figures, "first_request": rate_of(asked)}
+        told = sum(bool(run["preferences"].get("active")) for run in runs)
+        return {**figures, "first_request": rate_of(asked), "still_told": told}
     counts = [float(run["sessions"]) for run in runs]
     return {
         **figures,

@@ -16,12 +16,15 @@ from apps.evaluation.measure import measure, until_answered
 from apps.evaluation.personalization.journal import Journal, Line, Past
 from apps.evaluation.personalization.methods import Method
 from apps.evaluation.personalization.plan import RunKey, Terms
-from apps.evaluation.talk import MAX_TOKENS, TEMPERATURE, Talk, hold_session
-from apps.evaluation.users import Lines, ScriptedUser
+from apps.evaluation.personalization.references import as_measured
+from apps.evaluation.talk import TEMPERATURE, Talk, hold_session
+from apps.evaluation.users import MAX_TOKENS, Lines, ScriptedUser
 
 PLACES = 8
 """Requests of one run at a time; the embedded engine runs as many."""
 RETRY_S = 3.0
+NOTED = 10
+"""Replies between two words on how far an examination is."""
 FROZEN = Method("reference", "the bare base")
 
 
@@ -50,6 +53,9 @@ class Platform(Protocol):
     async def rest(self, subject: Subject) -> None:
         """Stop whatever changes the policy, for good: what is live stays."""
 
+    async def account(self, subject: Subject) -> Mapping[str, Any]:
+        """Return what the platform did meanwhile: steps, shadow tokens, versions and how they were chosen."""
+
     async def close(self, subject: Subject) -> None:
         """Revoke the keys and close the connections."""
 
@@ -65,6 +71,9 @@ class Progress(Protocol):
 
     def step(self, key: RunKey, name: str, line: Line) -> None:
         """Note that something else of a run is known."""
+
+    def note(self, key: RunKey, text: str) -> None:
+        """Say what is going on in between; nothing of it is kept."""
 
 
 @dataclass(slots=True)
@@ -83,6 +92,8 @@ class Run:
     progress: Progress
     until: float = float("inf")
     """When to stop beginning things, on the monotonic clock."""
+    base: Mapping[str, Any] | None = None
+    """What the bare base does for this user, where it was measured already."""
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PLACES))
 
     def check_time(self) -> None:
@@ -132,10 +143,24 @@ class Run:
         return await hold_session(ask, self.user, lines, turns=turns), failed
 
     async def exam(self, version: int, *, hint: str = "", memory: bool = False) -> dict[str, Any]:
-        """Ask the questions for reporting of one version, with nothing in the prompt but what is named here."""
+        """Ask the questions for reporting of one version, with nothing in the prompt but what is named here.
+
+        The bare base is asked once for all runs of a user.
+        """
+        if version == 0 and self.base is not None and not hint and not memory:
+            return as_measured(self.base)
         failed = len(self.subject.examiner.log.failures)
         began = time.monotonic()
         questions = self.user.tasks.reporting[: self.terms.questions]
+        every, written = len(questions) * self.terms.replies, 0
+
+        def heard() -> None:
+            nonlocal written
+            written += 1
+            if written % NOTED == 0 and written < every:
+                left = (time.monotonic() - began) * (every - written) / written
+                self.progress.note(self.key, f"{written} of {every} replies, about {left:.0f} s left of them")
+
         measured = await measure(
             self.subject.examiner,
             self.slots,
@@ -146,6 +171,8 @@ class Run:
             replies=self.terms.replies,
             hint=hint,
             memory=memory,
+            max_tokens=self.user.reply_tokens,
+            heard=heard,
         )
         return {
             **describe(

@@ -2,8 +2,10 @@
 
 import datetime as dt
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from asgiref.sync import sync_to_async
 
@@ -14,6 +16,7 @@ from apps.adapters.services import create_policy
 from apps.evaluation.chat import Chat, RequestLog
 from apps.evaluation.operating import give_key, owner_of, set_config, set_training
 from apps.evaluation.patience import patiently
+from apps.evaluation.personalization.account import account_of
 from apps.evaluation.personalization.methods import Method
 from apps.evaluation.personalization.run import Subject
 from apps.evaluation.personalization.switches import set_switches
@@ -62,6 +65,10 @@ class Stage:
     async def rest(self, subject: Subject) -> None:
         """Switch training and shadow rollouts off."""
         await sync_to_async(patiently)(partial(_rested, _made_of(subject)))
+
+    async def account(self, subject: Subject) -> Mapping[str, Any]:
+        """Return what was done for the policy in the background."""
+        return await sync_to_async(patiently)(partial(_accounted, _made_of(subject)))
 
     async def close(self, subject: Subject) -> None:
         """Revoke the two keys and close their connections."""
@@ -116,6 +123,11 @@ def _rested(made: _Made) -> None:
         policy = Policy.objects.get(pk=made.policy_id)
         set_training(policy, enabled=False, actor=ACTOR)
         set_switches(policy, memory=None, shadow=False, actor=ACTOR)
+
+
+def _accounted(made: _Made) -> dict[str, Any]:
+    with tenant_scope(made.tenant.pk):
+        return account_of(Policy.objects.get(pk=made.policy_id))
 
 
 def _revoked(made: _Made) -> None:

@@ -14,6 +14,9 @@ _INTERVALS = (
 )
 
 
+_PARTS = ("waiting", "working", "choosing")
+
+
 @dataclass(frozen=True, slots=True)
 class Sheet:
     """A table before it looks like anything."""
@@ -27,6 +30,7 @@ def sheets_of(report: Mapping[str, Any]) -> list[Sheet]:
     """Return the report's tables."""
     once = report["mode"] == "once"
     sheets = [_once_methods(report) if once else _methods(report), _held_out(report), _guards(report)]
+    sheets += [_idle_minutes(report)] if once else []
     claims = tuple(
         ({True: "yes", False: "no", None: "not known yet"}[claim["holds"]], claim["claim"], _figures(claim))
         for claim in report["claims"]
@@ -52,6 +56,7 @@ def print_tables(console: Console, report: Mapping[str, Any]) -> None:
 def as_markdown(report: Mapping[str, Any]) -> str:
     """Return a page with how it came about, the tables, and what is missing."""
     terms = report["terms"]
+    capped = ", ".join(f"{most} ({user})" for user, most in report["reply_tokens"].items())
     lines = [
         f"# Personalisation: {'told once' if report['mode'] == 'once' else 'sessions until converged'}",
         "",
@@ -59,11 +64,11 @@ def as_markdown(report: Mapping[str, Any]) -> str:
         "",
         "; ".join(
             (
-                f"Base model {report['base_model']}",
+                f"Base model {report['base_model']}{' ' + report['model'] if report['model'] else ''}",
                 f"users {', '.join(report['users'])}",
                 f"seeds {', '.join(map(str, report['seeds']))}",
                 f"{terms['replies']} replies to each of {terms['questions']} questions for reporting",
-                f"T = {report['temperature']}, up to {report['max_tokens']} tokens",
+                f"T = {report['temperature']}, up to {report['max_tokens']} tokens in talk, for reporting {capped}",
                 report["machine"],
                 f"code {', '.join(report['code_versions']) or report['code']}",
             )
@@ -122,14 +127,57 @@ def _once_methods(report: Mapping[str, Any]) -> Sheet:
             str(found["complaints"]),
             _rate(found["first_request"]),
             _rate(found["held_out"]),
-            _rate(found["as_served"]),
+            f"{found['still_told']}/{found['runs']}",
         )
         for name, found in report["methods"].items()
         if found["runs"]
     ]
     return Sheet(
         f"One complaint, then {report['terms']['idle_minutes']:g} idle minutes",
-        ("method", "complaints", "first request after it", "at the end, un-hinted", "at the end, as served"),
+        (
+            "method",
+            "complaints",
+            "first request after it",
+            "at the end, un-hinted",
+            "runs where it is still told",
+        ),
+        tuple(rows),
+    )
+
+
+def _idle_minutes(report: Mapping[str, Any]) -> Sheet:
+    """Return what became of each run's idle minutes."""
+    rows = []
+    for run in report["runs"]:
+        idled = run["idled"]
+        if not idled or not idled["account"]:
+            continue
+        account = idled["account"]
+        lesson, steps, shadow = account["lesson"], account["steps"], account["shadow"]
+        rows.append(
+            (
+                f"{run['method']}/{run['user']}/{run['seed']}",
+                f"{shadow['replies']} ({shadow['tokens']} tokens)",
+                str(sum(steps["by_state"].values())),
+                str(len(idled["live"]) - 1),
+                " / ".join(
+                    "-" if steps[f"{name}_s"] is None else f"{steps[f'{name}_s']:g}" for name in _PARTS
+                ),
+                " ".join(f"{step['passes']}/{step['of']}" for step in lesson["course"]),
+                f"{run['held_out']['passed']}/{run['held_out']['of']}",
+            )
+        )
+    return Sheet(
+        "What the idle minutes went to",
+        (
+            "run",
+            "shadow replies",
+            "steps",
+            "versions live",
+            "step waits / works / is chosen, median s",
+            "passes of the choosing questions, by version",
+            "reporting",
+        ),
         tuple(rows),
     )
 

@@ -23,6 +23,7 @@ from apps.evaluation.personalization.methods import METHODS, find_methods
 from apps.evaluation.personalization.plan import Plan, Terms
 from apps.evaluation.personalization.plot import draw
 from apps.evaluation.personalization.progress import Screen, minutes
+from apps.evaluation.personalization.references import FILE, known_elsewhere, model_hash
 from apps.evaluation.personalization.report import build_report
 from apps.evaluation.personalization.stage import Stage
 from apps.evaluation.personalization.switches import refuse_what_is_missing
@@ -162,11 +163,14 @@ def _plan(options: dict[str, Any]) -> Plan:
             idle_minutes=options["idle_minutes"],
         ),
         base_model=settings.BASE_MODEL_NAME,
+        model=model_hash(settings.MODEL_PATH),
     )
 
 
 def _show_plan(console: Console, plan: Plan, out: Path) -> None:
-    past = past_of(read(out / "state.jsonl"), plan)
+    lines = read(out / "state.jsonl")
+    lines += known_elsewhere(_references(), plan, past_of(lines, plan))
+    past = past_of(lines, plan)
     rest = estimate(plan, past)
     for key in [*plan.references(), *plan.runs()]:
         known = past[key]
@@ -174,12 +178,17 @@ def _show_plan(console: Console, plan: Plan, out: Path) -> None:
             "done" if known.ended else f"{len(known.sessions)} sessions so far" if known.tenant else "to do"
         )
         console.print(f"{key}: {state}", markup=False, highlight=False)
+    worst = "" if plan.terms.mode == "once" else f", {minutes(rest.at_most_s)} if no run converges"
     console.print(
-        f"about {minutes(rest.seconds)}, {minutes(rest.at_most_s)} if no run converges; about {rest.requests} requests;"
-        f" results in {out}",
+        f"about {minutes(rest.seconds)}{worst}, one run at a time; about {rest.requests} requests; results in {out}",
         markup=False,
         soft_wrap=True,
     )
+
+
+def _references() -> Path:
+    home: Path = settings.ATTUNE_HOME
+    return home / "personalization" / FILE
 
 
 def _inside(stack: Stack, plan: Plan, out: Path, options: dict[str, Any], console: Console) -> int:
@@ -199,6 +208,7 @@ def _inside(stack: Stack, plan: Plan, out: Path, options: dict[str, Any], consol
                         progress=screen,
                         parallel=options["parallel"],
                         seconds=seconds,
+                        references=_references(),
                     )
                 )
                 status = 0 if done else UNFINISHED

@@ -80,6 +80,9 @@ class FakeWorld:
     async def rest(self, subject: Subject) -> None:
         self.minds[subject.tenant].resting = True
 
+    async def account(self, subject: Subject) -> Mapping[str, Any]:
+        return {}
+
     async def close(self, subject: Subject) -> None:
         await subject.user.close()
         await subject.examiner.close()
@@ -151,6 +154,7 @@ class Silent:
     stop_after: int = 10_000
     sessions: list[tuple[RunKey, int]] = field(default_factory=list)
     steps: list[tuple[RunKey, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def begun(self, key: RunKey, past: Past) -> None:
         pass
@@ -162,6 +166,9 @@ class Silent:
 
     def step(self, key: RunKey, name: str, line: Line) -> None:
         self.steps.append((key, name))
+
+    def note(self, key: RunKey, text: str) -> None:
+        self.notes.append(text)
 
 
 class Died(Exception):

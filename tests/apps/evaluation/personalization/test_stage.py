@@ -173,9 +173,9 @@ def test_the_plan_is_shown_and_nothing_else_happens(
     )
     shown = capsys.readouterr().out.splitlines()
     assert shown[:3] == [
-        "reference/one-short-sentence/1: to do",
-        "reference/one-short-sentence/2: to do",
+        "reference/one-short-sentence/0: to do",
         "frozen/one-short-sentence/1: to do",
+        "opd/one-short-sentence/1: to do",
     ]
     assert "requests" in shown[-1] + shown[-2]
     assert list(tmp_path.iterdir()) == []

@@ -49,7 +49,7 @@ async def test_a_page_says_how_it_came_about_and_what_came_out(tmp_path: Path) -
     assert re.search(
         r"opd/one-short-sentence/1  session 1: several sentences; 7 complaints, version 0, ", printed
     )
-    assert "reference/one-short-sentence/1  hinted: 60/60" in printed
+    assert "reference/one-short-sentence/0  hinted: 60/60" in printed
     assert "3 of 3 runs; about 0 min left, 0 min if none converges" in lines[-1]
     draw(report, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes()[:4] == b"\x89PNG"
@@ -63,7 +63,7 @@ async def test_told_once_has_tables_of_its_own(tmp_path: Path) -> None:
     report, _ = await _made(plan, tmp_path / "state.jsonl")
     page = as_markdown(report)
     assert "## One complaint, then 0 idle minutes" in page
-    assert "| joined | 1 | 60/60 [1.00, 1.00] | 0/60 [0.00, 0.00] | 60/60 [1.00, 1.00] |" in page
+    assert "| joined | 1 | 60/60 [1.00, 1.00] | 0/60 [0.00, 0.00] | 1/1 |" in page
     assert "| no | joined, told once: un-hinted held-out replies pass at least 36 of 60" in page
     draw(report, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").stat().st_size > 5_000
