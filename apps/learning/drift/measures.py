@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -37,25 +37,6 @@ def jensen_shannon(one: Mapping[K, float], other: Mapping[K, float]) -> float | 
         middle = (p + q) / 2
         total += sum(x * math.log2(x / middle) for x in (p, q) if x > 0) / 2
     return max(0.0, total)
-
-
-def kappa(pairs: Iterable[tuple[K, K]]) -> float | None:
-    """Return Cohen's kappa of two raters' verdicts: 1 is full agreement, 0 what chance gives; None without pairs.
-
-    Raters who both only ever say one and the same thing agree fully: 1.
-    """
-    seen = Counter(pairs)
-    n = sum(seen.values())
-    if not n:
-        return None
-    agree = sum(count for (a, b), count in seen.items() if a == b) / n
-    first: Counter[K] = Counter()
-    second: Counter[K] = Counter()
-    for (a, b), count in seen.items():
-        first[a] += count
-        second[b] += count
-    chance = sum(first[key] * second[key] for key in first) / n**2
-    return 1.0 if chance == 1 else (agree - chance) / (1 - chance)
 
 
 def repetition(ids: Sequence[int]) -> float:

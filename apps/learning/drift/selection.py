@@ -11,9 +11,10 @@ from django.db.models import Avg
 
 from apps.adapters.models import Policy
 from apps.conversations.models import Feedback, Session, Turn, TurnKind
-from apps.judging.models import Judgement, JudgementState
+from apps.judging.agreement import agreed, kappa
+from apps.judging.models import Judgement, JudgementSource, JudgementState
 from apps.learning.drift.deploy import MOST_TURNS, TAUGHT, WEEK
-from apps.learning.drift.measures import kappa, known, mean, total_variation
+from apps.learning.drift.measures import known, total_variation
 from apps.learning.eligibility import sampling_temperature
 from apps.learning.models import Sample
 
@@ -134,7 +135,10 @@ def _turns(policy: Policy, since: dt.datetime, until: dt.datetime) -> list[_Turn
 def _judge_against_people(
     policy: Policy, since: dt.datetime, until: dt.datetime
 ) -> tuple[float | None, float | None, int]:
-    """Return agreement, kappa and the number of turns that both spoke of; each side's newest word counts."""
+    """Return agreement, kappa and the number of turns that both spoke of; each side's newest word counts.
+
+    Kappa is None where both always say the same one thing: chance explains that, so it is no crossing either.
+    """
     turns = Turn.objects.filter(policy=policy, created_at__gte=since, created_at__lt=until)
     people = dict(
         Feedback.objects.filter(turn__in=turns, score__isnull=False)
@@ -142,14 +146,18 @@ def _judge_against_people(
         .values_list("turn_id", "score")
     )
     judges = dict(
-        Judgement.objects.filter(turn_id__in=list(people), state=JudgementState.SETTLED, source="judge")
+        Judgement.objects.filter(
+            turn_id__in=list(people), state=JudgementState.SETTLED, source=JudgementSource.JUDGE
+        )
         .order_by("created_at")
         .values_list("turn_id", "reward")
     )
-    pairs = [(judges[turn_id], score) for turn_id, score in people.items() if turn_id in judges]
-    if len(pairs) < LEAST_JUDGED:
-        return None, None, len(pairs)
-    return mean([float(judge == person) for judge, person in pairs]), kappa(pairs), len(pairs)
+    pairs = Counter(
+        (score or 0, judges[turn_id] or 0) for turn_id, score in people.items() if turn_id in judges
+    )
+    if pairs.total() < LEAST_JUDGED:
+        return None, None, pairs.total()
+    return agreed(pairs), kappa(pairs), pairs.total()
 
 
 def _reward_against_retention(

@@ -11,7 +11,6 @@ from apps.learning.drift.bounds import BOUNDS, BY_MEASURE, resolve
 from apps.learning.drift.measures import (
     commonest,
     jensen_shannon,
-    kappa,
     known,
     mean,
     median,
@@ -37,15 +36,6 @@ def test_jensen_shannon_in_bits() -> None:
     assert jensen_shannon({1: 1}, {1: 1, 2: 1}) == pytest.approx(expected, abs=1e-12)
     assert expected == pytest.approx(0.3112781244591328)
     assert jensen_shannon({}, {1: 1}) is None
-
-
-def test_kappa_of_a_textbook_table() -> None:
-    # 20 yes/yes, 5 yes/no, 10 no/yes, 15 no/no: agreement 0.7, chance 0.5
-    pairs = [(1, 1)] * 20 + [(1, -1)] * 5 + [(-1, 1)] * 10 + [(-1, -1)] * 15
-    assert kappa(pairs) == pytest.approx(0.4)
-    assert kappa([(1, 1)] * 3) == 1.0
-    assert kappa([(1, -1), (-1, 1)]) == -1.0
-    assert kappa([]) is None
 
 
 def test_repetition_counts_four_grams_that_stood_there_before() -> None:
