@@ -31,6 +31,9 @@ class DriftReading(TenantModel):
     run = models.ForeignKey(
         "learning.TrainingRun", null=True, on_delete=models.CASCADE, related_name="drift_readings"
     )
+    fence = models.PositiveIntegerField(
+        default=0, help_text="Of the run as it ended: one that is resumed ends, and is read, once more."
+    )
     version = models.ForeignKey(
         AdapterVersion,
         null=True,
@@ -47,7 +50,9 @@ class DriftReading(TenantModel):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["run", "gauge"], condition=Q(run__isnull=False), name="drift_reading_once_per_run"
+                fields=["run", "fence", "gauge"],
+                condition=Q(run__isnull=False),
+                name="drift_reading_once_per_end_of_a_run",
             ),
             models.UniqueConstraint(
                 fields=["policy", "gauge", "until"],

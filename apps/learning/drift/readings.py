@@ -43,6 +43,7 @@ def after_step(
         policy=policy,
         gauge=Gauge.ROLLOUT_LEARNER,
         run=run,
+        fence=run.fence,
         version=made or policy.live,
         values=values,
         detail=detail,
@@ -99,13 +100,15 @@ def measure(
             (Gauge.LEARNER_DEPLOY, selected, whom),
         ):
             same = DriftReading.objects.filter(policy=policy, gauge=gauge)
-            if (same.filter(run=run) if run else same.filter(run=None, until=end)).exists():
+            same = same.filter(run=run, fence=run.fence) if run else same.filter(run=None, until=end)
+            if same.exists():
                 continue
             reading = DriftReading.objects.create(
                 tenant_id=policy.tenant_id,
                 policy=policy,
                 gauge=gauge,
                 run=run,
+                fence=run.fence if run else 0,
                 version=policy.live,
                 since=since,
                 until=end,

@@ -369,7 +369,9 @@ def test_the_database_refuses_what_must_not_be(somebody: Somebody) -> None:
         lambda: Crossing.objects.update(cleared_at=timezone.now()),
         lambda: Crossing.objects.update(action="explode"),
         lambda: Crossing.objects.update(words=""),
-        lambda: DriftReading.objects.create(policy=somebody.policy, gauge=row.gauge, run=row.run),
+        lambda: DriftReading.objects.create(
+            policy=somebody.policy, gauge=row.gauge, run=row.run, fence=row.fence
+        ),
         lambda: DriftReading.objects.create(policy=somebody.policy, gauge=row.gauge),
         lambda: DriftReading.objects.update(gauge="fuel"),
         lambda: TrainingPause.objects.create(policy=somebody.policy, reason="again", actor="x"),

@@ -1,6 +1,7 @@
 """Claim, lease, fence, commit: a sample is consumed by at most one committed step."""
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 from django.db import transaction
@@ -12,6 +13,8 @@ from apps.adapters.services import point
 from apps.adapters.store import StoreError
 from apps.learning import commits, runs, schedule
 from apps.learning.commits import StepResult
+from apps.learning.drift.models import Crossing, DriftReading
+from apps.learning.drift.pauses import resume
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainingRun
 from kernel.errors import Conflict, InvalidInput
 from kernel.models import AuditEntry
@@ -353,3 +356,31 @@ def test_the_clock_takes_a_smaller_batch_after_the_flush_time(somebody: Somebody
         assert run is not None
         assert run.trigger == "clock"
         assert len(claim(somebody, run).samples) == 3
+
+
+def test_a_run_that_was_refused_and_is_resumed_can_end_well(somebody: Somebody) -> None:
+    add_samples(somebody, 8)
+    metrics = {"rollout_k3": 20.0, "loss": 0.5}  # past its bound: a crossing, and a pause
+    refused = StepResult(
+        outcome="refused", code="rollout_kl", reason="another policy's replies", metrics=metrics
+    )
+    with tenant_scope(somebody.tenant.id):
+        run = queue_run(somebody)
+        taken = claim(somebody, run)
+        commits.commit_run(run_id=run.id, fence=taken.fence, result=refused)
+        resume(policy_id=somebody.policy.id, actor="user:1", reason="looked at")
+        runs.resume_run(run_id=run.id, actor="user:1")
+        taken = claim(somebody, run)
+        ended = commits.commit_run(
+            run_id=run.id,
+            fence=taken.fence,
+            result=replace(made(taken, *write_files(taken)), metrics=metrics),
+        )
+        assert ended.state == RunState.SUCCEEDED
+        readings = DriftReading.objects.filter(run=run, gauge="rollout_learner").order_by("fence")
+        assert [reading.fence for reading in readings] == [1, 2]
+        assert [one.cleared_by for one in Crossing.objects.order_by("created_at")] == [
+            "resumed by user:1",
+            "",
+        ]
+    assert states_of(somebody) == {"consumed": 8}
