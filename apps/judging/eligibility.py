@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.conversations.models import Turn, TurnKind, TurnState
 from apps.judging.models import OptOut
@@ -29,14 +29,19 @@ def why_not_judged(turn: Turn) -> Reason | None:
 def person_opted_out(turn: Turn) -> bool:
     """Return whether the user or end user of a turn takes no part: today, or when it was said."""
     session = turn.session
-    return (
-        opt_outs(session.user_id, session.end_user_id, turn.created_at)
-        .filter(tenant_id=turn.tenant_id)
-        .exists()
-    )
+    return opt_outs(turn.tenant_id, session.user_id, session.end_user_id, turn.created_at).exists()
 
 
-def opt_outs(user: Any, end_user: Any, said_at: Any) -> QuerySet[OptOut]:
-    """Return the opt-outs in scope that hold for what a user or end user said at a moment; values or `OuterRef`s."""
+def opt_outs(tenant: Any, user: Any, end_user: Any, said_at: Any) -> QuerySet[OptOut]:
+    """Return the opt-outs of a tenant that hold for what a user or end user said at a moment; values or `OuterRef`s.
+
+    A user may belong to several tenants and take no part in one of them.
+    """
     person = Q(user_id=user) if end_user is None else Q(user_id=user) | Q(end_user_id=end_user)
-    return OptOut.objects.filter(person, Q(ended_at=None) | Q(ended_at__gt=said_at))
+    return OptOut.objects.filter(person, Q(ended_at=None) | Q(ended_at__gt=said_at), tenant_id=tenant)
+
+
+def opted_out_turns() -> Exists:
+    """Return the condition on turns that their user or end user took no part when they said it, or takes none today."""
+    person = (OuterRef("session__user_id"), OuterRef("session__end_user_id"))
+    return Exists(opt_outs(OuterRef("tenant_id"), *person, OuterRef("created_at")))

@@ -7,6 +7,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from apps.conversations.models import Turn, TurnKind, TurnState
+from apps.judging.eligibility import opted_out_turns
 from apps.judging.models import Judgement, JudgementState
 from apps.judging.services import ask_for_judgement
 from apps.judging.services.windows import ask_for_stalled
@@ -20,7 +21,8 @@ LOOK_BACK = dt.timedelta(days=7)
 def ask_for_unjudged(*, older_than_s: float, limit: int) -> int:
     """Announce the judging of turns in scope whose next state is older than this and that nobody judges.
 
-    Returns how many. Announced twice, a turn is still judged once.
+    Returns how many. Announced twice, a turn is still judged once; what is put to no judge is never announced, or it
+    would be for ever, before everything else.
     """
     now = timezone.now()
     judgements = Judgement.objects.filter(turn=OuterRef("pk"))
@@ -32,8 +34,9 @@ def ask_for_unjudged(*, older_than_s: float, limit: int) -> int:
             side=False,
             kind__in=(TurnKind.LIVE, TurnKind.ROLLOUT),
             next_state_at__lt=now - dt.timedelta(seconds=older_than_s),
+            reply_edited=False,
         )
-        .filter(~Exists(over_or_held))
+        .filter(~Exists(over_or_held), ~opted_out_turns())
         .order_by("id")
         .values_list("tenant_id", "id")[:limit]
     )

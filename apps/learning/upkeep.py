@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, VersionState
 from apps.conversations.models import Feedback, Turn, TurnKind, TurnState
-from apps.judging.eligibility import opt_outs
+from apps.judging.eligibility import opted_out_turns
 from apps.judging.models import Judgement, JudgementState
 from apps.judging.services import ask_for_sample
 from apps.judging.upkeep import LOOK_BACK
@@ -42,11 +42,8 @@ def ask_for_unsampled(*, older_than_s: float, limit: int) -> int:
             | Exists(told)
             | Q(next_state_at__isnull=True, session__idle_at__isnull=False)
             | Q(next_state_at__isnull=True, session__trajectory__outcome__isnull=False)
-            | Exists(
-                opt_outs(
-                    OuterRef("session__user_id"), OuterRef("session__end_user_id"), OuterRef("created_at")
-                )
-            )
+            | Q(reply_edited=True)
+            | opted_out_turns()
         )
         .order_by("id")
         .values_list("tenant_id", "id")[:limit]

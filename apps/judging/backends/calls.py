@@ -17,6 +17,7 @@ T = TypeVar("T")
 RETRIES = 2  # of one request, within the deadline
 RETRY_AFTER_S = 0.5  # doubles, with jitter
 MOST_BYTES = 256_000  # of an answer; what is longer is not read to its end
+MOST_TOKENS = 10_000_000  # that an endpoint is believed to have read or written for one answer
 _LOCK = threading.Lock()
 
 
@@ -121,8 +122,11 @@ def _read(raw: bytes | None, latency_ms: float) -> Answer:
         answer = json.loads(raw)
         content = answer["choices"][0]["message"]["content"]
         usage = answer.get("usage") or {}
-        tokens = [max(0, int(usage.get(name) or 0)) for name in ("prompt_tokens", "completion_tokens")]
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        tokens = [
+            min(max(0, int(usage.get(name) or 0)), MOST_TOKENS)
+            for name in ("prompt_tokens", "completion_tokens")
+        ]
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError):
         return Answer("", 0, 0, latency_ms, reached=True, trouble="answer is not a chat completion")
     text = content if isinstance(content, str) else ""
     return Answer(text, tokens[0], tokens[1], latency_ms, reached=True)

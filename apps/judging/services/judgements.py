@@ -107,13 +107,13 @@ def judge_all(
     if not connection.in_atomic_block:
         connection.close()  # back to the pool: judges take their time
     opinions = _ask(backend, [seen_by_judge(claim.view, rules.personal_data) for claim in claims])
-    done: list[Judgement] = []
-    for claim, opinion in zip(claims, opinions, strict=True):
-        if isinstance(opinion, Opinion):
-            done.append(_settle(claim, opinion))
-        else:
-            done.append(_put_off(claim, opinion, announce=again is None))
-    return done
+    done = [
+        _settle(claim, opinion)
+        if isinstance(opinion, Opinion)
+        else _put_off(claim, opinion, announce=again is None)
+        for claim, opinion in zip(claims, opinions, strict=True)
+    ]
+    return [judgement for judgement in done if judgement is not None]
 
 
 def _ask(backend: Judge, views: Sequence[TurnView]) -> list[Opinion | JudgeUnavailable]:
@@ -196,13 +196,13 @@ def _pending(turn: Turn, identity: Identity, *, again: bool) -> Judgement | None
     return Judgement.objects.create(turn=turn, tenant_id=turn.tenant_id, **stamp)
 
 
-def _settle(claim: _Claim, opinion: Opinion) -> Judgement:
+def _settle(claim: _Claim, opinion: Opinion) -> Judgement | None:
     reward, reason = strict_majority(opinion.votes)
     with transaction.atomic():
-        judgement = Judgement.objects.select_for_update().get(id=claim.judgement.id)
-        settled = judgement.state != JudgementState.SETTLED
-        spend.book(tenant_id=judgement.tenant_id, votes=opinion.votes, settled=settled)
-        if not settled:
+        judgement = _still_there(claim)
+        settled = judgement is not None and judgement.state != JudgementState.SETTLED
+        spend.book(tenant_id=claim.judgement.tenant_id, votes=opinion.votes, settled=settled)
+        if judgement is None or not settled:
             return judgement
         _keep_votes(judgement, opinion.votes)
         Hint.objects.bulk_create(
@@ -227,11 +227,13 @@ def _settle(claim: _Claim, opinion: Opinion) -> Judgement:
     return judgement
 
 
-def _put_off(claim: _Claim, error: JudgeUnavailable, *, announce: bool) -> Judgement:
+def _put_off(claim: _Claim, error: JudgeUnavailable, *, announce: bool) -> Judgement | None:
     """Ask again later, or give up after the last attempt."""
     with transaction.atomic():
-        judgement = Judgement.objects.select_for_update().get(id=claim.judgement.id)
-        spend.book(tenant_id=judgement.tenant_id, votes=error.votes, settled=False)
+        judgement = _still_there(claim)
+        spend.book(tenant_id=claim.judgement.tenant_id, votes=error.votes, settled=False)
+        if judgement is None:
+            return None
         if judgement.state != JudgementState.PENDING or judgement.attempts != claim.attempt:
             return judgement
         _keep_votes(judgement, error.votes)
@@ -248,6 +250,14 @@ def _put_off(claim: _Claim, error: JudgeUnavailable, *, announce: bool) -> Judge
                 tenant_id=judgement.tenant_id,
                 delay_s=BACKOFF_S[claim.attempt - 1],
             )
+    return judgement
+
+
+def _still_there(claim: _Claim) -> Judgement | None:
+    """Return a claim's judgement, locked; None where its turn was erased while the judge thought."""
+    judgement = Judgement.objects.select_for_update().filter(id=claim.judgement.id).first()
+    if judgement is None:
+        spend.release(claim.judgement)
     return judgement
 
 

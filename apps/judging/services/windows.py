@@ -16,7 +16,7 @@ from django.utils import timezone
 from apps.adapters.models import Policy
 from apps.conversations.models import Turn, TurnKind, TurnState
 from apps.judging.backends import configured_judge
-from apps.judging.eligibility import opt_outs
+from apps.judging.eligibility import opted_out_turns
 from apps.judging.judge import Judge
 from apps.judging.models import (
     Judgement,
@@ -84,6 +84,13 @@ def rejudge_window(
         )
         for judgement in dead:
             revive(judgement)
+        running = Rejudging.objects.select_for_update().filter(
+            policy=policy, since=since, until=until, state=RejudgingState.RUNNING, **stamp
+        )
+        if (under_way := running.first()) is not None:
+            under_way.cursor = None  # what was revived may lie before it
+            under_way.save(update_fields=["cursor"])
+            return under_way
         try:
             with transaction.atomic():
                 rejudging = Rejudging.objects.create(
@@ -95,10 +102,8 @@ def rejudge_window(
                     total=turns.count(),
                     **stamp,
                 )
-        except IntegrityError:
-            return Rejudging.objects.get(
-                policy=policy, since=since, until=until, state=RejudgingState.RUNNING, **stamp
-            )
+        except IntegrityError:  # asked for twice in the same moment: nothing of it is judged yet
+            return running.get()
         audit.record(
             actor=actor,
             action="judging.rejudge",
@@ -211,9 +216,8 @@ def _end(rejudging_id: uuid.UUID, state: RejudgingState, why: str) -> Rejudging:
 
 
 def _turns(policy_id: uuid.UUID, since: dt.datetime, until: dt.datetime) -> QuerySet[Turn]:
-    out = opt_outs(OuterRef("session__user_id"), OuterRef("session__end_user_id"), OuterRef("created_at"))
     return Turn.objects.filter(
-        ~Exists(out),
+        ~opted_out_turns(),
         policy_id=policy_id,
         id__gte=first_id_at(since),
         id__lt=first_id_at(until),
@@ -221,6 +225,7 @@ def _turns(policy_id: uuid.UUID, since: dt.datetime, until: dt.datetime) -> Quer
         side=False,
         kind__in=(TurnKind.LIVE, TurnKind.ROLLOUT),
         next_state__isnull=False,
+        reply_edited=False,
     )
 
 

@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import math
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 
@@ -83,6 +85,20 @@ def test_an_endpoint_that_does_not_say_what_it_read_is_booked_at_the_bound(endpo
     votes = asked.judge(VIEW).votes
     assert all(v.prompt_tokens > 500 and v.tokens > 10 for v in votes)
     assert sum(v.prompt_tokens + v.tokens for v in votes) <= asked.most_tokens(VIEW)
+
+
+def test_what_an_endpoint_says_that_it_read_is_believed_within_reason(endpoint: Endpoint) -> None:
+    endpoint.usage = {"prompt_tokens": 10**12, "completion_tokens": 7}
+    assert {vote.prompt_tokens for vote in judge(endpoint).judge(VIEW).votes} == {10_000_000}
+
+
+@pytest.mark.parametrize("said", [math.inf, "many"])
+def test_an_endpoint_that_says_no_number_abstains(endpoint: Endpoint, said: Any) -> None:
+    endpoint.usage = {"prompt_tokens": said, "completion_tokens": 7}
+    votes = judge(endpoint).judge(VIEW).votes
+    assert {(vote.score, vote.abstained_because) for vote in votes} == {
+        (None, "answer is not a chat completion")
+    }
 
 
 def test_no_more_requests_are_under_way_than_allowed(endpoint: Endpoint) -> None:

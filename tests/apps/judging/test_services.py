@@ -10,7 +10,9 @@ from apps.conversations.models import Feedback, Turn, TurnKind, TurnState
 from apps.judging import services
 from apps.judging.judge import CastVote, FoundHint, Opinion, TurnView, select_hints, strict_majority
 from apps.judging.models import Hint, Judgement, JudgementState, Vote
+from apps.judging.rules import Rules
 from apps.judging.selectors import verdict
+from apps.judging.services.judgements import identity_of, judge_all
 from kernel.errors import Conflict
 from kernel.tenancy import tenant_scope
 from tests.apps.judging.told import Told
@@ -190,3 +192,23 @@ def test_a_person_outranks_the_judge(somebody: Somebody) -> None:
     assert said is not None
     assert (said.reward, said.source) == (-1, "human")
     assert said.hints == ("Answer in French, please.", "Keep it as it is, please.")
+
+
+def test_a_turn_that_is_erased_while_its_judge_thinks_takes_no_other_verdict_with_it(
+    somebody: Somebody,
+) -> None:
+    first, second = add_turn(somebody), add_turn(somebody)
+
+    class Erases(Told):
+        def judge(self, view: TurnView) -> Opinion:
+            if not self.asked:
+                first.session.delete()
+            return super().judge(view)
+
+    backend = Erases(name="second")
+    with tenant_scope(somebody.tenant.id):
+        rules = Rules(votes=3, temperature=0.6, daily_tokens=0)
+        identity = identity_of(backend, rules)
+        made = judge_all([first.id, second.id], backend=backend, rules=rules, again=identity)
+        assert [one.turn_id for one in made] == [second.id]
+        assert Judgement.objects.get().state == JudgementState.SETTLED

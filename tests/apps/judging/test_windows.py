@@ -142,3 +142,32 @@ def test_the_command_judges_a_window_and_says_how_far_it_is(somebody: Somebody) 
     assert (said["state"], said["total"], said["settled"], said["dead"]) == ("done", 3, 3, 0)
     with tenant_scope(somebody.tenant.id):
         assert Judgement.objects.filter(judge="cue-deterministic").count() == 3
+
+
+def test_a_window_leaves_out_what_was_said_of_a_changed_reply_and_so_comes_to_its_end(
+    somebody: Somebody,
+) -> None:
+    (turn,) = judged_turns(somebody, 1)
+    add_turn(somebody, reply_edited=True)
+    backend = Told(name="second")
+    with tenant_scope(somebody.tenant.id):
+        rejudging = ask(somebody, backend)
+        assert rejudging.total == 1
+        assert services.rejudge_some(rejudging_id=rejudging.id, backend=backend) is False
+        assert Judgement.objects.get(judge="second").turn_id == turn.id
+        rejudging.refresh_from_db()
+    assert rejudging.state == RejudgingState.DONE
+
+
+def test_dead_letters_that_are_revived_behind_a_window_under_way_are_judged_by_it(somebody: Somebody) -> None:
+    judged_turns(somebody, AT_ONCE + 1)
+    away, there = Told(name="second", away=True), Told(name="second")
+    with tenant_scope(somebody.tenant.id):
+        rejudging = ask(somebody, away)
+        for _ in range(3):  # the first turns end as dead letters, the cursor stands behind them
+            assert services.rejudge_some(rejudging_id=rejudging.id, backend=away) is True
+        assert (progress_of(rejudging).dead, progress_of(rejudging).left) == (AT_ONCE, 1)
+        assert ask(somebody, there).id == rejudging.id
+        assert services.rejudge_some(rejudging_id=rejudging.id, backend=there) is True
+        assert services.rejudge_some(rejudging_id=rejudging.id, backend=there) is False
+        assert progress_of(rejudging).settled == AT_ONCE + 1

@@ -8,14 +8,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, VersionState
-from apps.conversations.models import Turn, TurnState
-from apps.judging.models import Judgement
+from apps.conversations.models import Session, Turn, TurnState
+from apps.judging.models import Judgement, OptOut
 from apps.learning import runs
 from apps.learning.models import Sample, TrainingRun
 from kernel.models import OutboxMessage
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.learning.ledger import add_samples, add_turn, queue_run, settle, states_of, unsent
-from tests.tenants import Somebody, add_version
+from tests.tenants import Somebody, add_somebody, add_version
 from workers import upkeep
 from workers.app import app
 from workers.judging import judge_turn
@@ -182,3 +182,16 @@ def test_every_message_and_every_clock_names_a_task_that_exists() -> None:
         1,
         "UTC",
     )
+
+
+def test_what_is_put_to_no_judge_is_not_announced_for_ever_and_gets_its_reason(
+    somebody: Somebody, valkey: redis.Redis
+) -> None:
+    edited, opted_out = age(add_turn(somebody, reply_edited=True)), age(add_turn(somebody))
+    other = add_somebody(tenant=somebody.tenant)
+    with tenant_scope(somebody.tenant.id):
+        Session.objects.filter(id=opted_out.session_id).update(user=other.user)
+        OptOut.objects.create(tenant=somebody.tenant, user=other.user, actor="user:1")
+    upkeep.find_lost_work()
+    assert turns_of(JUDGE) == []
+    assert sorted(turns_of(SAMPLE)) == sorted([str(edited.id), str(opted_out.id)])
