@@ -65,6 +65,7 @@ class Reason(StrEnum):
     NO_SIGNAL = "no signal", "What came next says neither good nor bad of the reply, and gives no hint."
     # said by the schedule and the trainer
     OTHER_BRANCH = "other branch", "The version that wrote it lies on a branch that was rolled back."
+    UNWANTED = "no longer wanted", "The preference that it would have taught was changed or deleted."
     STALE = "stale", "Too many steps were made since the version that wrote it."
     QUARANTINED = "quarantined", "Steps with it in the batch were thrown away too often."
     NOT_TAKEN = "not taken", "The trainer could make nothing of it, or the step it was in changed nothing."

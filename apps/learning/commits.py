@@ -10,11 +10,13 @@ from django.utils import timezone
 
 from apps.adapters import services as adapters
 from apps.adapters.models import AdapterVersion, Policy
+from apps.conversations.models import TurnKind
 from apps.judging.reasons import Reason
 from apps.learning import exploration, fairness, schedule
 from apps.learning.drift import readings
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainingRun
 from apps.learning.runs import LeaseLost, close, config_of, refuse_samples, release, requeue
+from apps.learning.withdrawn import withdraw
 from kernel import outbox
 from kernel.errors import NotFound
 
@@ -50,7 +52,8 @@ def commit_run(*, run_id: uuid.UUID, fence: int, result: StepResult) -> Training
     """Make a step's end true: version, consumed samples, baseline, run and the wish to publish, or none of them.
 
     Raises LeaseLost where the fence is not the run's newest: then nothing is changed. A version that was made
-    from one that is no longer live is thrown away, and its samples are free again.
+    from one that is no longer live is thrown away, and so is one that learned from a sample that was erased or may
+    teach no more by now; the other samples are free again.
     """
     with transaction.atomic():
         run = TrainingRun.objects.select_for_update().filter(id=run_id).first()
@@ -61,6 +64,7 @@ def commit_run(*, run_id: uuid.UUID, fence: int, result: StepResult) -> Training
         policy = Policy.objects.select_for_update(no_key=True).get(id=run.policy_id)
         run.metrics = dict(result.metrics)
         fairness.charge(run, result.trainer_s)
+        withdraw(policy, run=run)
         if result.outcome == "made" and result.files is not None:
             _made(run, policy, result, result.files)
         elif result.outcome in ("no_op", "skipped"):
@@ -76,8 +80,15 @@ def commit_run(*, run_id: uuid.UUID, fence: int, result: StepResult) -> Training
 
 
 def _made(run: TrainingRun, policy: Policy, result: StepResult, files: Files) -> None:
+    samples = list(Sample.objects.select_for_update().filter(run=run, state=SampleState.CLAIMED))
+    gone = len(result.sample_outcomes.keys() - {str(sample.id) for sample in samples})
+    why_not = ""
     if policy.live_id != run.parent_id:
-        close(run, RunState.CANCELLED, "the policy moved to another version while this step ran")
+        why_not = "the policy moved to another version while this step ran"
+    elif gone:
+        why_not = f"{gone} of the samples that this step learned from may teach no more"
+    if why_not:
+        close(run, RunState.CANCELLED, why_not)
         release(run)
         schedule.consider(policy_id=policy.id)
         return
@@ -92,12 +103,13 @@ def _made(run: TrainingRun, policy: Policy, result: StepResult, files: Files) ->
         metrics=run.metrics,
     )
     now = timezone.now()
-    samples = list(Sample.objects.select_for_update().filter(run=run, state=SampleState.CLAIMED))
     for sample in samples:
         sample.state = SampleState.CONSUMED
         sample.consumed_at = now
         sample.outcome = dict(result.sample_outcomes.get(str(sample.id), {}))
-    Sample.objects.bulk_update(samples, ["state", "consumed_at", "outcome"])
+        if sample.source == TurnKind.SHADOW:  # the words stay with the preferences
+            sample.hints = [{**hint, "text": "", "prompt_ids": []} for hint in sample.hints]
+    Sample.objects.bulk_update(samples, ["state", "consumed_at", "outcome", "hints"])
     run.metrics["down_weighted"] = sum(sample.weight < 1.0 for sample in samples)
     _learn_from(policy, run, result, samples)
     run.version = version

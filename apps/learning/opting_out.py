@@ -9,6 +9,7 @@ from apps.accounts.models import EndUser, Membership
 from apps.judging.models import OptOut
 from apps.judging.reasons import Reason
 from apps.learning.models import Sample, SampleState
+from apps.learning.withdrawn import set_aside
 from kernel import audit
 from kernel.errors import InvalidInput, NotFound
 
@@ -22,8 +23,8 @@ def opt_out(
 ) -> OptOut:
     """Take a user or an end user of a tenant out: no turn of theirs is judged or trained on from now on. Audited.
 
-    Samples of theirs that wait are set aside; those that a running step holds are looked at when it gives them back,
-    and what committed steps have learned stays (erasure undoes that). The same again returns the row that is there.
+    Samples of theirs that wait are set aside; a running step that holds some makes no version (`withdrawn`), and what
+    committed steps have learned stays (erasure undoes that). The same again returns the row that is there.
     """
     who = _who(tenant_id, user_id, end_user_id)
     with transaction.atomic():
@@ -32,20 +33,24 @@ def opt_out(
                 row = OptOut.objects.create(tenant_id=tenant_id, actor=actor, **who)
         except IntegrityError:
             return OptOut.objects.get(tenant_id=tenant_id, ended_at=None, **who)
-        samples = Sample.objects.filter(
+        theirs = Sample.objects.filter(
             tenant_id=tenant_id,
             state=SampleState.READY,
             **{f"turn__session__{name}": value for name, value in who.items()},
         )
-        set_aside = Sample.objects.filter(id__in=samples.values("id")).update(
-            state=SampleState.INELIGIBLE, reason=Reason.OPTED_OUT.say(), reward=None, hints=[]
+        # locked by themselves: one that a run takes in this moment is the run's
+        waiting = Sample.objects.select_for_update().filter(
+            id__in=list(theirs.values_list("id", flat=True)), state=SampleState.READY
+        )
+        number = set_aside(
+            waiting.order_by("id").values_list("id", flat=True), SampleState.INELIGIBLE, Reason.OPTED_OUT
         )
         audit.record(
             actor=actor,
             action="training.opt_out",
             target=_target(who),
             tenant_id=tenant_id,
-            detail={"samples_set_aside": set_aside},
+            detail={"samples_set_aside": number},
         )
     return row
 

@@ -22,6 +22,7 @@ from apps.learning.rules.batch import take
 from apps.learning.rules.staleness import Staleness, weight
 from apps.learning.rules.trigger import called_for
 from apps.learning.waiting import order_of, queue_of
+from apps.learning.withdrawn import withdraw
 from kernel import outbox
 from kernel.errors import InvalidInput
 
@@ -92,7 +93,8 @@ def due(policy: Policy, config: TrainingConfig) -> str | None:
 
 
 def prune(policy: Policy, config: TrainingConfig) -> Lineage:
-    """Set aside the waiting samples that are of no use any more; return the lineage that the others stand on."""
+    """Set aside the waiting samples that may teach no more or are of no use; return the lineage that the others stand on."""
+    withdraw(policy)
     lineage = Lineage(policy.live)
     rules = staleness_rules(config)
     waiting = Sample.objects.filter(policy=policy, state=SampleState.READY)

@@ -4,6 +4,7 @@ import datetime as dt
 import hashlib
 import uuid
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Q
@@ -11,6 +12,10 @@ from django.utils import timezone
 
 from apps.adapters.models import Policy
 from apps.conversations.models import Session, TurnKind
+from apps.judging.eligibility import opt_outs
+from apps.judging.models import PersonalData
+from apps.judging.personal_data import kinds_in
+from apps.judging.rules import rules_of
 from apps.memory.models import Lesson, LessonState, Preference, PreferenceState
 from apps.memory.people import Person
 from apps.memory.selectors import with_words
@@ -43,6 +48,11 @@ class Standing:
         return hashlib.sha256("\n".join(named).encode()).hexdigest()
 
     @property
+    def entries(self) -> list[dict[str, Any]]:
+        """Return what is wanted without its words, as rows keep it."""
+        return [{"id": str(one.id), "revision": one.revision} for one in self.wanted]
+
+    @property
     def hint(self) -> str:
         """Return it in one text, as a teacher is told."""
         return " ".join(one.words for one in self.wanted)
@@ -66,6 +76,12 @@ def standing(policy: Policy) -> Standing | str:
     (person,) = people
     if _serves_others(policy, person):
         return "the policy serves other people too: what one wants is told, not taught"
+    if opt_outs(policy.tenant_id, person.user_id, person.end_user_id, timezone.now()).exists():
+        return "the person takes no part in training: what they want is told, not taught"
+    if rules_of(policy).personal_data != PersonalData.OFF:
+        found = [row for row in found if not kinds_in(row.words)]
+    if not found:
+        return "what is wanted holds personal data: it is told, not taught"
     wanted = tuple(
         Wanted(row.id, row.revision, row.words, row.state == PreferenceState.LEARNED) for row in found[:_MOST]
     )
@@ -87,7 +103,7 @@ def current_lesson(policy: Policy, stands: Standing) -> Lesson:
                 "tenant_id": policy.tenant_id,
                 "user_id": stands.person.user_id,
                 "end_user_id": stands.person.end_user_id,
-                "entries": [{"id": str(one.id), "revision": one.revision} for one in stands.wanted],
+                "entries": stands.entries,
             },
         )
         told = any(not one.is_learned for one in stands.wanted)

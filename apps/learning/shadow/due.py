@@ -5,7 +5,10 @@ import uuid
 from django.db.models import Max
 
 from apps.adapters.models import Policy
+from apps.conversations.models import TurnKind
+from apps.judging.reasons import Reason
 from apps.learning.models import Sample, SampleState
+from apps.learning.withdrawn import set_aside
 from apps.memory.lessons import Standing
 from apps.memory.models import Preference, PreferenceState
 
@@ -22,15 +25,11 @@ def candidates() -> list[tuple[uuid.UUID, uuid.UUID]]:
 
 
 def drop_outdated(policy: Policy, stands: Standing | None) -> int:
-    """Take back waiting shadow samples of preferences that were deleted or changed; return how many."""
-    wanted = {str(one.id) for one in stands.wanted} if stands is not None else set()
-    outdated = [
-        sample.pk
-        for sample in Sample.objects.select_for_update(skip_locked=True).filter(
-            policy=policy, source="shadow", state=SampleState.READY
-        )
-        if not all(set(hint.get("preferences", ())) == wanted for hint in sample.hints)
-    ]
-    return Sample.objects.filter(pk__in=outdated).update(
-        state=SampleState.DROPPED, reason="something else is wanted now"
+    """Take back waiting shadow samples that teach anything but what stands now, word for word; return how many."""
+    wanted = stands.entries if stands is not None else []
+    waiting = Sample.objects.select_for_update(skip_locked=True).filter(
+        policy=policy, source=TurnKind.SHADOW, state=SampleState.READY
     )
+    taught = waiting.values_list("pk", "hints__0__preferences")
+    outdated = [pk for pk, preferences in taught if preferences != wanted]
+    return set_aside(outdated, SampleState.DROPPED, Reason.UNWANTED)

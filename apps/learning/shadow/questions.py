@@ -17,6 +17,8 @@ from django.db.models.fields.json import KeyTextTransform, KeyTransform
 
 from apps.adapters.models import Policy
 from apps.conversations.models import Turn, TurnKind, TurnState
+from apps.judging.personal_data import why_not_trained_on
+from apps.judging.rules import rules_of
 from apps.memory.people import Person
 
 FEW = 8
@@ -65,10 +67,14 @@ def key_of(text: str) -> str:
 def teaching_questions(policy: Policy, person: Person) -> list[Question]:
     """Return what may be answered for a person of a policy: what they asked, newest first, then neutral ones."""
     never = _measured(policy) | {key_of(text) for text in neutral().choosing}
+    mode = rules_of(policy).personal_data
     found: dict[str, Question] = {}
     for messages in _asked(policy, person):
         key = key_of(messages[-1]["content"])
-        if key not in never and key not in found and len(found) < MANY:
+        if len(found) == MANY:
+            break
+        taken = key in never or key in found
+        if not taken and not why_not_trained_on(mode, request=messages, reply={}, next_state=None):
             found[key] = Question(tuple(messages), key, stored=True)
     system = _system(list(found.values()))
     for text in neutral().teaching:

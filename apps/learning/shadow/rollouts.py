@@ -16,6 +16,9 @@ from apps.conversations.canonical import chain
 from apps.conversations.models import PromptSource, Session, Turn, TurnKind, TurnState
 from apps.engines.aside import Answer, ask_aside
 from apps.engines.chat import chat_format
+from apps.judging.personal_data import why_not_trained_on
+from apps.judging.reasons import Reason
+from apps.judging.rules import rules_of
 from apps.learning import schedule
 from apps.learning.degenerate import why_degenerate
 from apps.learning.eligibility import why_misaligned
@@ -86,9 +89,11 @@ def _store(wave: Wave, prompts: list[Prompts], answers: list[Answer], *, took_ms
         idle_at=now,  # nobody will answer
     )
     made = 0
+    mode = rules_of(wave.policy).personal_data
     for one, answer in begun:
         turn = Turn.objects.create(**_turn(wave, session, one, answer), latency_ms=took_ms, completed_at=now)
-        refused = _why_not(answer)
+        found = why_not_trained_on(mode, request=turn.messages, reply=turn.reply or {}, next_state=None)
+        refused = _why_not(answer) or (Reason.PERSONAL_DATA.say(", ".join(found)) if found else "")
         Sample.objects.create(
             tenant_id=turn.tenant_id,
             policy=wave.policy,
@@ -134,12 +139,12 @@ def _hint(wave: Wave, one: Prompts) -> dict[str, Any]:
     return {
         "text": wave.stands.hint,
         "prompt_ids": one.teacher,
-        "preferences": [str(wanted.id) for wanted in wave.stands.wanted],
+        "preferences": wave.stands.entries,
     }
 
 
 def _why_not(answer: Answer) -> str:
     if not answer.whole:
-        return "aborted"
+        return Reason.ABORTED.say()
     logprobs = [] if answer.misaligned else answer.output_logprobs
     return why_misaligned(answer.output_ids, logprobs, [0]) or why_degenerate(answer.output_ids)

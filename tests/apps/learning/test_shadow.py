@@ -98,7 +98,7 @@ def test_replies_become_turns_samples_and_a_step(somebody: Somebody, engine: Fak
             {
                 "text": WISH,
                 "prompt_ids": chatml(("user", f"{question}\n\n{WISH}")),
-                "preferences": [str(preference.id)],
+                "preferences": [{"id": str(preference.id), "revision": 1}],
             }
         ]
     # the engine saw what the turns say, and nothing of the hint
@@ -269,7 +269,7 @@ def test_a_lesson_ends_when_something_else_is_wanted(somebody: Somebody, engine:
         states = list(Lesson.objects.order_by("created_at").values_list("state", flat=True))
         samples = list(Sample.objects.filter(source="shadow").values_list("state", "reason").distinct())
     assert states == [LessonState.ENDED, LessonState.TEACHING]
-    assert ("dropped", "something else is wanted now") in samples
+    assert ("dropped", "no longer wanted") in samples
     assert ("ready", "") in samples
 
 
