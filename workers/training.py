@@ -99,6 +99,9 @@ def _claim_next() -> list[Claim]:
             logger.warning("no more runs are taken along: %s", error)
             connection.close()
             break
+        except Exception:  # a fault in one's rows must not hold up every tenant behind it
+            logger.exception("run %s cannot be claimed", waiting.run_id)
+            continue
         if claim is not None:
             held.append(claim)
         if held and (len(held) >= _most() or not _sociable(held[0])):
@@ -143,14 +146,19 @@ def _prepared(claim: Claim) -> tuple[Claim, StepRequest] | None:
         return None
 
 
-def _teach(members: Sequence[tuple[Claim, StepRequest]], trainer: TrainerProcess) -> None:
-    """Run the steps in the child, keeping the leases meanwhile, and end each run as its report says."""
+def _teach(
+    members: Sequence[tuple[Claim, StepRequest]], trainer: TrainerProcess, *, waiting: Sequence[Claim] = ()
+) -> None:
+    """Run the steps in the child, keeping the leases meanwhile, and end each run as its report says.
+
+    `waiting`: claims whose turn comes after these; their leases are kept as well.
+    """
     claims = [claim for claim, _ in members]
     deadline_s = max(claim.config.deadline_s for claim in claims)
     try:
         if len(members) == 1:
             request = members[0][1]
-            keeper = LeaseKeeper(claims)
+            keeper = LeaseKeeper([*claims, *waiting])
             reports = {request.run_id: trainer.step(request, deadline_s=deadline_s, keep_going=keeper)}
         else:
             together = StepsRequest(
@@ -169,8 +177,8 @@ def _teach(members: Sequence[tuple[Claim, StepRequest]], trainer: TrainerProcess
             refused = StepResult(outcome="refused", code="bad_request", reason=str(error))
             _commit(claims[0], refused)
             return
-        for member in members:
-            _teach([member], trainer)
+        for number, member in enumerate(members, start=1):
+            _teach([member], trainer, waiting=claims[number:])
     else:
         _commit_each([(claim, request, reports[request.run_id]) for claim, request in members])
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from pytest_django import Settings
 
 from apps.adapters.models import AdapterVersion
@@ -177,6 +178,43 @@ def test_a_line_that_is_refused_as_a_whole_is_asked_for_one_by_one(people: Any, 
     assert train_next(trainer=fake.process)
     assert [len(line) for line in fake.lines()] == [2, 1, 1]
     assert ended(queued) == [("succeeded", 1)] * 2
+
+
+def test_the_others_of_a_refused_line_keep_their_leases_while_each_is_made(
+    people: Any, fake: Fake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.LEASE_S = 1.0
+    queued = [queue_run(one) for one in people(3)]
+    fake.orders(mode="made", company="bad_request", seconds=1.5)
+    commit = commits.commit_run
+    silent: list[int] = []
+
+    def with_a_look(**fields: Any) -> TrainingRun:
+        with system_scope("upkeep"):
+            held = TrainingRun.objects.exclude(id=fields["run_id"]).filter(state="running")
+            silent.append(held.filter(lease_until__lt=timezone.now()).count())
+        return commit(**fields)
+
+    monkeypatch.setattr(commits, "commit_run", with_a_look)
+    assert train_next(trainer=fake.process)
+    assert silent == [0, 0, 0]
+    assert ended(queued) == [("succeeded", 1)] * 3
+
+
+def test_a_run_that_cannot_even_be_claimed_holds_up_nobody_else(
+    people: Any, fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queued = [queue_run(one) for one in people(2)]
+    claim = runs.claim_run
+
+    def fails_for_the_first(**fields: Any) -> runs.Claim | None:
+        if fields["run_id"] == queued[0].id:
+            raise KeyError("its rows make no sense")
+        return claim(**fields)
+
+    monkeypatch.setattr(runs, "claim_run", fails_for_the_first)
+    assert train_next(trainer=fake.process)
+    assert ended(queued) == [("queued", 0), ("succeeded", 1)]
 
 
 def test_a_worker_that_is_told_to_stop_puts_all_down(people: Any, fake: Fake) -> None:
