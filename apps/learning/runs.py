@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ from apps.learning.drift.pauses import why_paused
 from apps.learning.models import OPEN_RUN_STATES, RewardBaseline, RunState, Sample, SampleState, TrainingRun
 from kernel import audit
 from kernel.errors import Conflict, InvalidInput, NotFound
+from kernel.tenancy import tenant_scope
+
+logger = logging.getLogger(__name__)
 
 PUBLISH_WAIT_S = 2.0  # before a run looks again whether the version before it is live
 
@@ -225,15 +229,22 @@ def set_aside(*, run_id: uuid.UUID, fence: int, sample_id: uuid.UUID, reason: st
 
 
 def expire_leases() -> int:
-    """Put back the runs in scope whose holder went silent; return how many there were."""
+    """Put back the runs in scope whose holder went silent; return how many there were.
+
+    Each in a transaction of its own: tenants' accounts are locked one at a time, and one run that cannot be put back
+    (the next trainer takes it as it is) keeps no other from it.
+    """
+    silent = TrainingRun.objects.filter(state=RunState.RUNNING, lease_until__lt=timezone.now())
     expired = 0
-    with transaction.atomic():
-        silent = TrainingRun.objects.select_for_update(skip_locked=True).filter(
-            state=RunState.RUNNING, lease_until__lt=timezone.now()
-        )
-        for run in silent:
-            _lost(run, "its worker went silent")
-            expired += 1
+    for tenant_id, run_id in list(silent.order_by("id").values_list("tenant_id", "id")):
+        try:
+            with tenant_scope(tenant_id), transaction.atomic():
+                run = silent.select_for_update(skip_locked=True).filter(id=run_id).first()
+                if run is not None:
+                    _lost(run, "its worker went silent")
+                    expired += 1
+        except InvalidInput as error:
+            logger.warning("run %s cannot be put back: %s", run_id, error.message)
     return expired
 
 

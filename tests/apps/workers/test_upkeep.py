@@ -195,3 +195,18 @@ def test_what_is_put_to_no_judge_is_not_announced_for_ever_and_gets_its_reason(
     upkeep.find_lost_work()
     assert turns_of(JUDGE) == []
     assert sorted(turns_of(SAMPLE)) == sorted([str(edited.id), str(opted_out.id)])
+
+
+def test_one_silent_run_that_cannot_be_put_back_keeps_no_other_from_it(somebody: Somebody) -> None:
+    others = add_somebody("others")
+    queued = [queue_run(one) for one in (somebody, others)]
+    for one, run in zip((somebody, others), queued, strict=True):
+        add_samples(one, 8)
+        with tenant_scope(one.tenant.id):
+            assert runs.claim_run(run_id=run.id) is not None
+            TrainingRun.objects.update(lease_until=timezone.now() - LONG_AGO)
+    with tenant_scope(somebody.tenant.id):
+        # claimed under bounds that the platform has narrowed since
+        TrainingRun.objects.update(config={"attempts": 1000})
+    upkeep.expire_leases()
+    assert [states_of(one) for one in (somebody, others)] == [{"claimed": 8}, {"ready": 8}]
