@@ -4,8 +4,10 @@ import uuid
 from collections.abc import Collection
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from apps.adapters.models import Policy
+from apps.judging.reasons import Reason
 from apps.learning import schedule
 from apps.learning.models import Sample, SampleState
 from kernel import audit
@@ -13,11 +15,7 @@ from kernel import audit
 
 def set_aside(policy_id: uuid.UUID) -> list[Sample]:
     """Return the policy's samples that were in too many refused steps, oldest beginning first."""
-    return list(
-        Sample.objects.filter(policy_id=policy_id, state=SampleState.DROPPED, refusals__gt=0).order_by(
-            "turn_id"
-        )
-    )
+    return list(_aside().filter(policy_id=policy_id).order_by("turn_id"))
 
 
 def replay(*, policy: Policy, actor: str, sample_ids: Collection[uuid.UUID] | None = None) -> int:
@@ -26,9 +24,7 @@ def replay(*, policy: Policy, actor: str, sample_ids: Collection[uuid.UUID] | No
     Returns how many. Samples that were dropped for another reason (stale, no signal) stay: that reason still holds.
     """
     with transaction.atomic():
-        aside = Sample.objects.select_for_update().filter(
-            policy=policy, state=SampleState.DROPPED, refusals__gt=0
-        )
+        aside = _aside().select_for_update().filter(policy=policy)
         if sample_ids is not None:
             aside = aside.filter(id__in=sample_ids)
         ids = list(aside.order_by("id").values_list("id", flat=True))
@@ -46,3 +42,8 @@ def replay(*, policy: Policy, actor: str, sample_ids: Collection[uuid.UUID] | No
         )
         schedule.consider(policy_id=policy.id)
     return len(ids)
+
+
+def _aside() -> QuerySet[Sample]:
+    """Return what refused steps are the reason for: a sample may have been in one and be dropped for another reason."""
+    return Sample.objects.filter(state=SampleState.DROPPED, reason__startswith=Reason.QUARANTINED.value)

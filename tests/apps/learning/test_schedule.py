@@ -291,8 +291,9 @@ def test_samples_of_refused_steps_come_back_when_they_are_replayed_and_others_st
     with tenant_scope(somebody.tenant.id):
         commits.commit_run(run_id=taken.run.id, fence=taken.fence, result=result)
         stays = add_samples(somebody, 1)[0]
+        # it was in a refused step, but that is not why it was dropped
         Sample.objects.filter(id=stays.id).update(
-            state=SampleState.DROPPED, reason="stale: 9 steps, at most 4"
+            state=SampleState.DROPPED, reason="stale: 9 steps, at most 4", refusals=1
         )
         aside = refusals.set_aside(somebody.policy.id)
         assert len(aside) == 8
