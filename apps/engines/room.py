@@ -128,7 +128,7 @@ def recycle(engine: Engine) -> None:
 
 
 def _unload_some(engine: Engine, pks: Sequence[uuid.UUID], count: int) -> list[str]:
-    busy = usage(engine.url).in_use
+    busy = usage(engine.url)
     unloaded: list[str] = []
     for pk in pks:
         if len(unloaded) == count or engine.recycle_at is not None:
@@ -138,9 +138,10 @@ def _unload_some(engine: Engine, pks: Sequence[uuid.UUID], count: int) -> list[s
     return unloaded
 
 
-def _unload(engine: Engine, pk: uuid.UUID, *, busy: Collection[str]) -> str | None:
+def _unload(engine: Engine, pk: uuid.UUID, *, busy: Usage) -> str | None:
     row = DesiredAdapter.objects.get(pk=pk)
-    if row.served_name in busy:
+    # an engine that is told to let go of what it uses may not, and is restarted: while nobody knows, nobody is told
+    if row.served_name in busy.in_use or (row.wanted and not busy.known):
         return None
     if row.wanted:
         # requests stop coming here first; those that were on their way take their seats
@@ -148,7 +149,8 @@ def _unload(engine: Engine, pk: uuid.UUID, *, busy: Collection[str]) -> str | No
         before = list(load.values_list("state", flat=True))
         load.update(state=LoadState.UNLOADED, updated_at=timezone.now())
         time.sleep(_ADMITTED_S)
-        if row.served_name in usage(engine.url).in_use:
+        now = usage(engine.url)
+        if row.served_name in now.in_use or not now.known:
             load.filter(state=LoadState.UNLOADED).update(state=before[0] if before else LoadState.UNLOADED)
             return None
     # the row stays locked until the engine has let go: whoever wants the adapter back waits, then loads it

@@ -17,6 +17,7 @@ from apps.engines.selectors import pick_engine
 from apps.engines.services import reconcile
 from apps.engines.slots import shared
 from apps.engines.slots.rules import Claim, Standing
+from embedded.home import free_port
 from tests.apps.engines.conftest import Want
 from tests.fake_engine import FakeEngine
 
@@ -72,6 +73,20 @@ def test_what_requests_use_stays(one: FakeEngine, want: Want, valkey: redis.Redi
 
     reconcile()
     uses(valkey, one, "pa-v1-aa", "pb-v1-aa", "pc-v1-aa")
+    with pytest.raises(EngineBusy):
+        room.make_room(one.url, for_name="pd-v1-aa")
+    assert sorted(one.adapters) == ["pa-v1-aa", "pb-v1-aa", "pc-v1-aa"]
+    assert set(loads().values()) == {LoadState.PROBED}
+
+
+def test_while_nobody_knows_what_requests_use_nothing_that_is_wanted_goes(
+    one: FakeEngine, want: Want, valkey: redis.Redis, settings: Settings
+) -> None:
+    for name in ("pa-v1-aa", "pb-v1-aa", "pc-v1-aa"):
+        want(name)
+    reconcile()
+    uses(valkey, one, "pa-v1-aa", "pb-v1-aa", "pc-v1-aa")
+    settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"
     with pytest.raises(EngineBusy):
         room.make_room(one.url, for_name="pd-v1-aa")
     assert sorted(one.adapters) == ["pa-v1-aa", "pb-v1-aa", "pc-v1-aa"]
