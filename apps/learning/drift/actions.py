@@ -22,10 +22,13 @@ RETRY_S = 10.0
 def fall_back(*, crossing_id: uuid.UUID) -> None:
     """Let a policy answer from the version before the one that a crossing blames, if that one is still live.
 
-    While no engine can be asked it is tried again; the policy answers from the version it has.
+    A crossing that is over by then (an operator resumed the policy) moves nothing. While no engine can be asked it is tried again; the policy answers from the version it has.
     """
     crossing = Crossing.objects.select_related("version").filter(pk=crossing_id).first()
     if crossing is None or crossing.acted_at is not None or crossing.action != Action.FALL_BACK:
+        return
+    if crossing.cleared_at is not None:
+        _done(crossing, f"It was over before anything was done: {crossing.cleared_by}.", paused="")
         return
     blamed = crossing.version
     policy = Policy.objects.get(pk=crossing.policy_id)
@@ -67,13 +70,19 @@ def ask_again(*, older_than_s: float) -> int:
     """Announce falls back in scope that nobody did yet; return how many."""
     before = timezone.now() - dt.timedelta(seconds=older_than_s)
     with transaction.atomic():
-        waiting = list(Crossing.objects.filter(action=Action.FALL_BACK, acted_at=None, created_at__lt=before))
+        waiting = list(
+            Crossing.objects.filter(
+                action=Action.FALL_BACK, acted_at=None, cleared_at=None, created_at__lt=before
+            )
+        )
         for crossing in waiting:
             ask_to_fall_back(crossing)
     return len(waiting)
 
 
-def _done(crossing: Crossing, said: str) -> None:
+def _done(
+    crossing: Crossing, said: str, *, paused: str = " Training is paused until somebody resumes it."
+) -> None:
     Crossing.objects.filter(pk=crossing.pk, acted_at=None).update(
-        acted_at=timezone.now(), done=f"{said} Training is paused until somebody resumes it."[:300]
+        acted_at=timezone.now(), done=f"{said}{paused}"[:300]
     )

@@ -289,6 +289,21 @@ def test_a_fall_back_leaves_a_policy_alone_that_has_moved_meanwhile(somebody: So
     assert PointerMove.objects.count() == 0
 
 
+def test_a_fall_back_that_an_operator_was_faster_than_is_not_done(
+    somebody: Somebody, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.adapters.placement.bring_back", lambda _version: None)
+    configure(somebody, rollout_k3={"action": "fall_back"})
+    add_version(somebody.policy, 2, parent=add_version(somebody.policy, 1))
+    step(somebody, outcome="skipped", rollout_k3=0.9)
+    pauses.resume(policy_id=somebody.policy.id, actor="user:1", reason="it is well")
+    with system_scope("upkeep"):
+        assert actions.ask_again(older_than_s=0) == 0
+    actions.fall_back(crossing_id=Crossing.objects.get().pk)
+    assert live(somebody) == 2
+    assert Crossing.objects.get().done == "It was over before anything was done: resumed by user:1."
+
+
 def test_a_refused_ancestor_is_passed_over(somebody: Somebody) -> None:
     one = add_version(somebody.policy, 1, live=False)
     two = add_version(somebody.policy, 2, live=False, parent=one)
