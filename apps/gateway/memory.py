@@ -194,7 +194,7 @@ def _only(given: Mapping[str, Any], *known: str) -> None:
 def _limit(text: str | None) -> int:
     if text is None:
         return 20
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:4]) <= _MOST_LISTED):
+    if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= _MOST_LISTED):
         raise fields.wrong("limit", f"a whole number from 1 to {_MOST_LISTED}")
     return int(text)
 

@@ -63,11 +63,11 @@ class SampleInput(Contract):
 class BaselineState(Contract):
     """A policy's reward baseline; travels with requests and comes back updated in every report."""
 
-    mean: Annotated[float, Bounds(-1e3, 1e3)] | None = None
-    """Moving average of the policy's rewards; None before the first."""
+    mean: Annotated[float, Bounds(-2e3, 2e3)] | None = None
+    """Moving average of the policy's rewards, outcome plus process reward; None before the first."""
     count: Annotated[float, Bounds(0, 1e6)] = 0.0
     """Effective number of rewards in `mean` (saturates at 1 / (1 - decay))."""
-    prior_mean: Annotated[float, Bounds(-1e3, 1e3)] | None = None
+    prior_mean: Annotated[float, Bounds(-2e3, 2e3)] | None = None
     """Mean reward of the population of policies; None where it is not known."""
 
 

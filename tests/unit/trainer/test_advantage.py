@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from trainer.advantage import Scored, advantages, baseline_value, updated_baseline
-from trainer.contracts import BaselineState, StepConfig
+from trainer.contracts import BaselineState, SampleInput, StepConfig
 
 CONFIG = StepConfig(baseline_decay=0.9, baseline_prior_weight=4.0)
 
@@ -35,6 +35,12 @@ def test_the_average_is_unbiased_from_the_first_reward_and_its_count_saturates()
     many = updated_baseline(two, [1.0] * 500, CONFIG)
     assert many.count == pytest.approx(10.0)
     assert many.mean == pytest.approx(1.0)
+
+
+def test_the_average_holds_the_largest_rewards_that_a_sample_may_have() -> None:
+    largest = SampleInput(sample_id="a", prompt_ids=(1,), output_ids=(2,), reward=1.0, outcome=1e3)
+    assert largest.total_reward == 1001.0
+    assert updated_baseline(BaselineState(), [largest.total_reward], CONFIG).mean == 1001.0
 
 
 def test_always_the_same_reward_has_no_advantage_left() -> None:
