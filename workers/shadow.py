@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from apps.adapters.models import Policy
 from apps.conversations.quiet import is_quiet
@@ -36,9 +36,20 @@ def look() -> None:
         with system_scope("shadow rollouts"):
             policies = candidates()
         for tenant_id, policy_id in policies:
-            with tenant_scope(tenant_id):
-                if not teach_once(policy_id):
-                    return
+            if not _goes_on(tenant_id, policy_id):
+                return
+
+
+def _goes_on(tenant_id: uuid.UUID, policy_id: uuid.UUID) -> bool:
+    """Teach one policy; a fault in one's rows must not keep the others waiting for ever."""
+    with tenant_scope(tenant_id):
+        try:
+            return teach_once(policy_id)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            logger.exception("policy %s could not be taught", policy_id)
+            return True
 
 
 def teach_once(policy_id: uuid.UUID) -> bool:

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.adapters.placement import engine_for
-from apps.conversations.canonical import chain
+from apps.conversations.canonical import chain, clean
 from apps.conversations.models import PromptSource, Session, Turn, TurnKind, TurnState
 from apps.engines.aside import Answer, ask_aside
 from apps.engines.chat import chat_format
@@ -124,7 +124,7 @@ def _turn(wave: Wave, session: Session, one: Prompts, answer: Answer) -> dict[st
         "prompt_source": PromptSource.FIRST,
         "request_hash": chain(messages)[-1],
         "body_sha256": hashlib.sha256(one.question.key.encode()).hexdigest(),
-        "reply": {"role": "assistant", "content": answer.text},
+        "reply": clean({"role": "assistant", "content": answer.text}),  # a model may write what is no text
         "output_ids": answer.output_ids,
         "output_logprobs": [] if answer.misaligned else answer.output_logprobs,
         "spans": [[0, named]],

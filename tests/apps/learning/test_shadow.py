@@ -11,6 +11,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from apps.accounts.models import EndUser
+from apps.adapters.models import Policy
 from apps.conversations.models import Session, Turn, TurnKind, TurnState
 from apps.engines.models import Engine, EngineState
 from apps.learning.drift.pauses import pause
@@ -294,6 +295,35 @@ def test_one_lesson_at_a_time(somebody: Somebody) -> None:
         assert current_lesson(somebody.policy, stands).pk == current_lesson(somebody.policy, stands).pk
         with pytest.raises(IntegrityError), transaction.atomic():
             Lesson.objects.create(policy=somebody.policy, user=somebody.user, key="1" * 64)
+
+
+def test_a_reply_that_is_no_text_is_a_turn_too(somebody: Somebody, engine: FakeEngine) -> None:
+    """A model that is not trained yet writes any byte; Postgres stores no NUL in JSON."""
+    want(somebody)
+    engine.reply = lambda _: (Token(100, "a\x00"), Token(101, "b"), Token(END_OF_TURN, ""))
+    shadow.look()
+    assert {turn.reply["content"] for turn in shadows(somebody)} == {"a\ufffdb"}
+
+
+def test_one_policys_fault_does_not_keep_the_others_waiting(
+    somebody: Somebody, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    want(somebody)
+    other = add_somebody("other")
+    want(other)
+    first = somebody.policy.pk
+    with system_scope("look"):
+        assert next(policy for _, policy in candidates()) == first
+    stands_as_ever = shadow.standing
+
+    def broken(policy: Policy) -> Standing | str:
+        if policy.pk == first:
+            raise ValueError("rows that make no sense")
+        return stands_as_ever(policy)
+
+    monkeypatch.setattr(shadow, "standing", broken)
+    shadow.look()
+    assert (len(shadows(somebody)), len(shadows(other))) == (0, 8)
 
 
 def test_an_engine_that_is_away_is_waited_for(somebody: Somebody, engine: FakeEngine) -> None:
