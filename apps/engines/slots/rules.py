@@ -40,7 +40,7 @@ class Rules:
 
     turn_s: float = 0.25
     """While its turn is younger than this, an adapter's new requests may overtake those of others."""
-    slice_tokens: int = 2
+    slice_tokens: int = 4
     """A request that is to pause first gets so many more tokens since it was last let in."""
     tenant_handicap_s: float = 1.0
     """For each other slot that a tenant has, a policy of it counts as having come so much later."""

@@ -25,6 +25,7 @@ WAIT_S = 60.0
 _REDIS_S = 0.5
 _ASK_AGAIN_S = 60.0
 _ASK_SOON_S = 2.0
+_FIRST_ANSWER_S = 1.0
 
 
 class Seat:
@@ -90,7 +91,7 @@ class AdapterSlots:
         self._capacity = capacity
         self._known: dict[str, int] = {}
         self._asked_at: dict[str, float] = {}
-        self._asking: set[asyncio.Task[None]] = set()
+        self._asking: dict[str, asyncio.Task[None]] = {}
         self._process = uuid.uuid4().hex
         self._rules = rules or Rules()
         self._wait_s = wait_s
@@ -108,11 +109,11 @@ class AdapterSlots:
         """Hold a place in an engine's batch while a request is sent there and answered.
 
         The bare base (None) takes a slot while any request uses it, as it does in the engine: so that many
-        adapters fit without it, and one fewer beside it. Nobody waits for an engine whose capacity is not known
-        yet. Raises EngineBusy where the turn does not come in time. Who can neither pause nor say so by `pin` just
-        holds on.
+        adapters fit without it, and one fewer beside it. The first requests to an engine wait until it has said its
+        capacity, a second at most; one that has not said it yet is used as if all adapters fitted. Raises EngineBusy
+        where the turn does not come in time. Who can neither pause nor say so by `pin` just holds on.
         """
-        slots = self._slots_of(engine)
+        slots = await self._slots_of(engine)
         lane = self._lane(engine) if slots > 0 else None
         name, whose = (BASE, "") if adapter is None else (adapter, str(tenant))
 
@@ -141,21 +142,25 @@ class AdapterSlots:
 
     async def close(self) -> None:
         """Give all slots back and close the connections."""
-        for task in self._asking:
+        for task in self._asking.values():
             task.cancel()
         for lane in self._lanes.values():
             await lane.close()
         if self._redis is not None:
             await self._redis.aclose()
 
-    def _slots_of(self, engine: str) -> int:
-        """Return what is known of an engine; asks it anew now and then, which no request waits for."""
+    async def _slots_of(self, engine: str) -> int:
+        """Return what is known of an engine. It is asked anew now and then, and only the first time is waited for:
+        else a process that starts under load would fill an engine's batch with replies that nothing can pause.
+        """
         now = self._clock()
-        if now - self._asked_at.get(engine, 0.0) > _ASK_AGAIN_S:
+        if engine not in self._asking and now - self._asked_at.get(engine, 0.0) > _ASK_AGAIN_S:
             self._asked_at[engine] = now
             task = asyncio.get_running_loop().create_task(self._ask(engine))
-            self._asking.add(task)
-            task.add_done_callback(self._asking.discard)
+            self._asking[engine] = task
+            task.add_done_callback(lambda _: self._asking.pop(engine, None))
+        if engine not in self._known and engine in self._asking:
+            await asyncio.wait({self._asking[engine]}, timeout=_FIRST_ANSWER_S)
         return self._known.get(engine, 0)
 
     async def _ask(self, engine: str) -> None:

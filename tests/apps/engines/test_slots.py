@@ -66,7 +66,7 @@ async def processes(valkey: redis.Redis) -> AsyncIterator[list[AdapterSlots]]:
 
 
 async def knowing(slots: AdapterSlots) -> None:
-    """Return once the engine's capacity has been learned, which no request waits for."""
+    """Return once the engine's capacity has been learned."""
     async with slots.seat(engine=ENGINE, adapter="first", tenant="first"):
         await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -243,10 +243,21 @@ async def test_an_engine_that_does_not_say_its_capacity_is_not_limited() -> None
     await slots.close()
 
 
+async def test_a_process_that_starts_under_load_keeps_to_the_slots_from_its_first_request_on() -> None:
+    async def asked_over_the_network(engine: str) -> int:
+        await asyncio.sleep(0.05)
+        return await three(engine)
+
+    slots, batch = AdapterSlots(capacity=asked_over_the_network, redis_url=None, rules=RULES), Batch()
+    await asyncio.gather(*(ask(slots, batch, f"p{i}") for i in range(8)))
+    assert (batch.most, len(batch.done)) == (3, 8)
+    await slots.close()
+
+
 async def test_the_counters_name_engines_and_nobody_else(alone: AdapterSlots) -> None:
     await asyncio.gather(*(ask(alone, Batch(), f"secret{i}", tenant="secret") for i in range(5)))
 
     text = alone.counters.text().decode()
     assert f'attune_engine_requests_total{{engine="{ENGINE}",kind="adapter"}} 6.0' in text
-    assert f'attune_adapter_slot_wait_seconds_count{{engine="{ENGINE}"}} 5.0' in text
+    assert f'attune_adapter_slot_wait_seconds_count{{engine="{ENGINE}"}} 6.0' in text
     assert "secret" not in text
