@@ -50,7 +50,10 @@ class Session(TenantModel):
 
 
 class TurnState(models.TextChoices):
-    """The life of a turn: `pending` while the engine writes, then one of the rest, for good."""
+    """The life of a turn: `pending` while the engine writes, then one of the rest, for good.
+
+    Only one that is `presumed_lost_at` may still end in another way: see `Turn.OPEN`.
+    """
 
     PENDING = "pending"
     COMPLETE = "complete"
@@ -133,6 +136,10 @@ class Turn(TenantModel):
     first_token_ms = models.FloatField(null=True)
     latency_ms = models.FloatField(null=True)
     completed_at = models.DateTimeField(null=True)
+    presumed_lost_at = models.DateTimeField(
+        null=True,
+        help_text="When it was taken to have failed because its process was silent; its own ending still counts.",
+    )
 
     # what happened next
     next_state = models.JSONField(
@@ -148,6 +155,9 @@ class Turn(TenantModel):
         "self", null=True, on_delete=models.SET_NULL, related_name="supplies_next_state_of"
     )
 
+    OPEN = Q(state=TurnState.PENDING) | Q(presumed_lost_at__isnull=False)
+    """Turns of which is not known yet how they end."""
+
     class Meta:
         constraints = [
             models.UniqueConstraint(
@@ -161,6 +171,10 @@ class Turn(TenantModel):
                 condition=~Q(state=TurnState.COMPLETE) | Q(completed_at__isnull=False, reply__isnull=False),
                 name="turn_complete_has_reply",
             ),
+            models.CheckConstraint(
+                condition=Q(presumed_lost_at__isnull=True) | Q(state=TurnState.FAILED),
+                name="turn_presumed_lost_has_failed",
+            ),
         ]
         indexes = [
             models.Index(fields=["session", "created_at"], name="turn_by_session"),
@@ -168,10 +182,18 @@ class Turn(TenantModel):
             models.Index(fields=["key", "policy", "reply_hash"], name="turn_by_reply_hash"),
             models.Index(fields=["key", "body_sha256"], name="turn_by_body"),
             models.Index(fields=["created_at"], condition=Q(state=TurnState.PENDING), name="turn_pending"),
+            models.Index(
+                fields=["created_at"], condition=Q(presumed_lost_at__isnull=False), name="turn_presumed_lost"
+            ),
         ]
 
     def __str__(self) -> str:
         return str(self.id)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not known yet how it ends: as `OPEN`."""
+        return self.state == TurnState.PENDING or self.presumed_lost_at is not None
 
 
 class Feedback(TenantModel):

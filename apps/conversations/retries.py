@@ -30,14 +30,17 @@ def read_repeated(
     """Return the turn that this request repeats, if that is pending or complete; else it is answered anew.
 
     It is a repetition where the client says so: by the same `Idempotency-Key`, or by a retry header with the body
-    of a recent turn of the same key. Raises IdempotencyKeyReused where the key came with another body before.
+    of a recent turn of the same key. Raises IdempotencyKeyReused where the key stands for another body.
     """
-    if found is None:
+    if found is None or found["state"] not in (TurnState.PENDING, TurnState.COMPLETE):
         return None
     if idempotency_key is not None and found["body_sha256"] != body_sha256:
         raise IdempotencyKeyReused(
             "This idempotency key was used with another request body.", field="Idempotency-Key"
         )
-    if found["state"] not in (TurnState.PENDING, TurnState.COMPLETE):
-        return None
     return Repeated(uuid.UUID(found["id"]), tenant_id, found["state"], found["name"])
+
+
+def taken_over(found: Mapping[str, Any] | None) -> str | None:
+    """Return the turn whose place a request takes that `read_repeated` has answered anew: one that is presumed lost."""
+    return found["id"] if found is not None and found["lost"] else None

@@ -43,7 +43,7 @@ class Books:
 
 def books(*, policy_id: uuid.UUID | None = None, late_after: dt.timedelta = LATE_AFTER) -> Books:
     """Count the finished turns in scope (or of one policy) and check that nothing is missing or there twice."""
-    turns = Turn.objects.exclude(state=TurnState.PENDING)
+    turns = Turn.objects.exclude(Turn.OPEN)
     samples = Sample.objects.all()
     if policy_id is not None:
         turns, samples = turns.filter(policy_id=policy_id), samples.filter(policy_id=policy_id)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from django.conf import settings
 from django.db import transaction
 
-from apps.conversations.models import Turn, TurnKind, TurnState
+from apps.conversations.models import Turn, TurnKind
 from apps.conversations.told import Told, with_told
 from apps.engines.chat import chat_format
 from apps.judging.models import JudgementState, PersonalData, Trajectory
@@ -39,7 +39,7 @@ def make_sample(*, turn_id: uuid.UUID) -> Sample | None:
             .filter(id=turn_id)
             .first()
         )
-        if turn is None or turn.state == TurnState.PENDING or turn.kind == TurnKind.SHADOW:
+        if turn is None or turn.is_open or turn.kind == TurnKind.SHADOW:
             return None  # what a shadow turn is worth was known when it was made
         sample = Sample.objects.select_for_update().filter(turn=turn).first()
         if sample is not None and sample.state in TAKEN:

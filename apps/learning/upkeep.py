@@ -29,7 +29,7 @@ def ask_for_unsampled(*, older_than_s: float, limit: int) -> int:
     )
     turns = (
         Turn.objects.filter(id__gte=first_id_at(now - LOOK_BACK), sample__isnull=True)
-        .exclude(state=TurnState.PENDING)
+        .exclude(Turn.OPEN)
         .filter(completed_at__lt=now - dt.timedelta(seconds=older_than_s))
         .exclude(
             session__idle_at__isnull=True,

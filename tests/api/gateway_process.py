@@ -83,6 +83,16 @@ class GatewayProcess:
         self._process.kill()
         self._process.wait()
 
+    def pause(self) -> None:
+        """Stop it in the middle of whatever it does, as a machine that is paused or swaps."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
     def stop(self) -> None:
         """Make sure that it is gone."""
         if self._process is not None and self._process.poll() is None:

@@ -1,10 +1,8 @@
 """Clients that leave, engines that die, databases that fill up."""
 
-import datetime as dt
 import socket
 import threading
 import time
-import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,14 +11,8 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 import pytest
-from django.db import transaction
-from django.utils import timezone
 
-from apps.conversations.holders import LOST_AFTER_S
-from apps.conversations.models import Turn, TurnHolder
-from apps.conversations.services import fail_lost_turns
 from apps.keys.services import revoke_key
-from kernel.tenancy import system_scope
 from tests.api.conftest import Chat
 from tests.api.frames import frames, text_of
 from tests.api.gateway_process import CONCURRENCY, DATABASE_POOL, GatewayProcess
@@ -224,135 +216,6 @@ def test_a_retry_of_a_running_request_waits_for_its_reply(
 
     assert [answer.status_code for answer in answers] == [200, 200]
     assert {answer.json()["id"] for answer in answers} == {f"chatcmpl-{somebody.turns()[0].id.hex}"}
-    assert len(engine.requests) == 1
-
-
-def test_a_retry_takes_over_from_a_gateway_that_died(
-    start_gateway: Callable[..., GatewayProcess], chat: Chat, somebody: Somebody, engine: FakeEngine
-) -> None:
-    dying = start_gateway()
-    engine.hold = threading.Event()
-
-    def lost() -> None:
-        with pytest.raises(httpx.TransportError):
-            httpx.post(f"{dying.url}/v1/chat/completions", json=HI, headers=somebody.headers, trust_env=False)
-
-    first = threading.Thread(target=lost)
-    first.start()
-    engine.wait_for(lambda: len(engine.requests) == 1)
-    dying.kill()
-    first.join()
-    engine.hold = None
-    assert states(somebody) == ["pending"]
-
-    again = chat("hi", headers={"X-Stainless-Retry-Count": "1"})
-
-    assert again.status_code == 200
-    given_up, complete = somebody.turns()
-    assert (given_up.state, given_up.error) == ("failed", "given up by its client, who sent it again")
-    assert (complete.state, complete.session_id) == ("complete", given_up.session_id)
-
-
-def test_a_repeated_idempotency_key_is_answered_soon_after_its_gateway_died(
-    start_gateway: Callable[..., GatewayProcess], chat: Chat, somebody: Somebody, engine: FakeEngine
-) -> None:
-    dying = start_gateway()
-    engine.hold = threading.Event()
-    named = {"Idempotency-Key": "k"}
-
-    def lost() -> None:
-        with pytest.raises(httpx.TransportError):
-            httpx.post(
-                f"{dying.url}/v1/chat/completions",
-                json=HI,
-                headers={**somebody.headers, **named},
-                trust_env=False,
-                timeout=30,
-            )
-
-    first = threading.Thread(target=lost)
-    first.start()
-    engine.wait_for(lambda: len(engine.requests) == 1)
-    time.sleep(0.1)
-    dying.kill()
-    first.join()
-    engine.hold = None
-    (turn,) = somebody.turns()
-    assert turn.state == "pending"
-    # as if the seconds since its last sign of life had passed
-    with system_scope("tests"):
-        assert TurnHolder.objects.filter(id=turn.holder_id).update(
-            seen_at=timezone.now() - dt.timedelta(seconds=LOST_AFTER_S)
-        )
-
-    again = chat("hi", headers=named)
-
-    assert again.status_code == 200
-    assert "x-idempotent-replay" not in again.headers
-    lost_one, complete = somebody.turns()
-    assert (lost_one.state, lost_one.error) == ("failed", "the gateway stopped")
-    assert (complete.state, complete.idempotency_key) == ("complete", "k")
-
-
-def wait_for_beats(holder: uuid.UUID | None) -> None:
-    """Wait until a holder was seen again, and again: a row may be made by who looks for it, time goes on by beats."""
-    with system_scope("tests"):
-        seen = TurnHolder.objects.filter(id=holder).values_list("seen_at", flat=True)
-        wait_for(seen.exists)
-        first = seen.get()
-        wait_for(lambda: seen.get() > first)
-
-
-def test_an_idempotency_key_of_a_running_request_takes_nothing_over(
-    gateway: GatewayProcess, chat: Chat, somebody: Somebody, engine: FakeEngine
-) -> None:
-    engine.hold = threading.Event()
-    answers: list[httpx.Response] = []
-    asking = [
-        threading.Thread(target=lambda: answers.append(chat("hi", headers={"Idempotency-Key": "k"})))
-        for _ in range(2)
-    ]
-    asking[0].start()
-    engine.wait_for(lambda: len(engine.requests) == 1)
-    asking[1].start()
-    (turn,) = somebody.turns()
-    wait_for_beats(turn.holder_id)
-    engine.hold.set()
-    for one in asking:
-        one.join()
-
-    assert [answer.status_code for answer in answers] == [200, 200]
-    assert len(somebody.turns()) == len(engine.requests) == 1
-
-
-def test_a_gateway_whose_sign_of_life_was_deleted_keeps_its_turns(
-    gateway: GatewayProcess, chat: Chat, somebody: Somebody, engine: FakeEngine
-) -> None:
-    engine.hold = threading.Event()
-    answers: list[httpx.Response] = []
-    asking = [
-        threading.Thread(target=lambda: answers.append(chat("hi", headers={"Idempotency-Key": "k"})))
-        for _ in range(2)
-    ]
-    asking[0].start()
-    engine.wait_for(lambda: len(engine.requests) == 1)
-    (turn,) = somebody.turns()
-    with system_scope("tests"), transaction.atomic():
-        TurnHolder.objects.all().delete()
-        Turn.objects.filter(id=turn.id).update(created_at=timezone.now() - dt.timedelta(minutes=2))
-    asking[1].start()
-    wait_for_beats(turn.holder_id)
-    with system_scope("tests"):
-        TurnHolder.objects.all().delete()
-        assert fail_lost_turns(older_than_s=360) == 0
-    wait_for_beats(turn.holder_id)
-    engine.hold.set()
-    for one in asking:
-        one.join()
-
-    assert [answer.status_code for answer in answers] == [200, 200]
-    assert sorted("x-idempotent-replay" in answer.headers for answer in answers) == [False, True]
-    assert states(somebody) == ["complete"]
     assert len(engine.requests) == 1
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apps.conversations.canonical import Message, chain, clean
+from apps.conversations.holders import LOST_AFTER_S
 from apps.conversations.models import TurnKind
 from apps.conversations.prompts import Prompt, build_prompt
-from apps.conversations.retries import RETRY_WINDOW, Repeated, read_repeated
+from apps.conversations.retries import RETRY_WINDOW, Repeated, read_repeated, taken_over
 from apps.conversations.stitching import Place, find_place, reply_links, session_id_of
 from apps.conversations.told import Told
 from apps.keys.services import Caller
@@ -143,6 +144,7 @@ def admitting(
                 "version": version_id,
                 "request_hash": links[-1],
                 "engine": engine_id,
+                "instead_of": taken_over(found["repeated"]),
             },
         )
         if answer.get("full"):
@@ -154,7 +156,7 @@ def admitting(
         if not answer["conflict"]:
             name = place.session["name"] if place.session is not None else request.session or session_id
             return Admitted(turn_id, caller.tenant_id, name, prompt)
-        found = None  # somebody else wrote the same session or idempotency key meanwhile: now it is there
+        found = None  # somebody else wrote the same session or idempotency key meanwhile, or ended that turn: now it is there
     raise Conflict("The same request is being admitted elsewhere.", retry_after_s=1.0)
 
 
@@ -170,6 +172,7 @@ def place_asked(request: TurnRequest, links: Sequence[str]) -> dict[str, Any]:
         "idempotency_key": request.idempotency_key,
         "is_retry": request.is_retry,
         "retry_window_s": RETRY_WINDOW.total_seconds(),
+        "lost_after_s": LOST_AFTER_S,
     }
 
 

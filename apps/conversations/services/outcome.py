@@ -1,4 +1,4 @@
-"""How a pending turn ends: complete, aborted or failed, once and for good."""
+"""How a turn ends: complete, aborted or failed, once and for good."""
 
 import uuid
 from dataclasses import dataclass, field
@@ -38,9 +38,9 @@ class Generation:
 
 
 def complete_turn(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, generation: Generation) -> None:
-    """Store a whole reply. Doing it again with the same tokens changes nothing.
+    """Store a whole reply, also of a turn that was only presumed lost. Again with the same tokens it changes nothing.
 
-    Raises Conflict where the turn ended another way meanwhile.
+    Raises Conflict where the turn ended another way meanwhile, or another took its place.
     """
     with tenant_scope(tenant_id):
         run(completing(tenant_id=tenant_id, turn_id=turn_id, generation=generation))
@@ -61,7 +61,7 @@ def fail_turn(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, error: str, generatio
 def moved(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, engine_id: uuid.UUID) -> None:
     """Say that another engine than the one chosen at admission is asked. Does nothing to a turn that has ended."""
     with tenant_scope(tenant_id):
-        Turn.objects.filter(id=turn_id, state=TurnState.PENDING).update(engine_id=engine_id)
+        Turn.objects.filter(Turn.OPEN, id=turn_id).update(engine_id=engine_id)
 
 
 def completing(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, generation: Generation) -> Plan[None]:

@@ -51,8 +51,9 @@ def close_idle_sessions(*, idle_s: float) -> int:
 def fail_lost_turns(*, older_than_s: float) -> int:
     """Mark turns whose process is gone as failed, and those that are pending longer than any may; returns how many.
 
-    `older_than_s` must exceed the engine's time limit: it is for turns that name no process. A process whose row is
-    missing (a restored database) is first given one, as of now: it may live, and then says so.
+    The first is presumed: a process that was only stopped may still end its turn, unless another took its place. The
+    second is for good. `older_than_s` must exceed the engine's time limit, and is for turns that name no process. A
+    process whose row is missing (a restored database) is first given one, as of now: it may live, and then says so.
     """
     holder = TurnHolder.objects.filter(id=OuterRef("holder_id"))
     unseen = (
@@ -63,14 +64,13 @@ def fail_lost_turns(*, older_than_s: float) -> int:
     TurnHolder.objects.bulk_create(
         [TurnHolder(id=one, seen_at=Now()) for one in unseen if one is not None], ignore_conflicts=True
     )
-    gone = Now() - dt.timedelta(seconds=LOST_AFTER_S)
-    failed = (
-        Turn.objects.filter(state=TurnState.PENDING)
-        .filter(
-            Exists(holder.filter(seen_at__lt=gone))
-            | Q(created_at__lt=Now() - dt.timedelta(seconds=older_than_s))
-        )
-        .update(state=TurnState.FAILED, error="the gateway stopped", completed_at=Now(), idempotency_key=None)
-    )
+    gone = Exists(holder.filter(seen_at__lt=Now() - dt.timedelta(seconds=LOST_AFTER_S)))
+    old = Q(created_at__lt=Now() - dt.timedelta(seconds=older_than_s))
+    pending = Turn.objects.filter(state=TurnState.PENDING)
+    ended = {"state": TurnState.FAILED, "error": "the gateway stopped", "completed_at": Now()}
+    failed = pending.filter(old).update(**ended, idempotency_key=None)
+    failed += pending.filter(gone).update(**ended, presumed_lost_at=Now())
+    presumed = Turn.objects.filter(old, presumed_lost_at__isnull=False)
+    presumed.update(presumed_lost_at=None, idempotency_key=None)
     TurnHolder.objects.filter(seen_at__lt=Now() - _HOLDERS_KEPT).delete()
     return failed
