@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from apps.accounts import services
 from apps.accounts.models import Membership, Role, Tenant
 from kernel.rest.caller import Access
+from kernel.rest.reading import read
 from kernel.rest.views import ScopedView, ScopedViewSet
 
 
@@ -42,9 +43,8 @@ class TenantApi(ScopedView):
         """Change its name, or whether its turns are trained on."""
         self.caller.require(Access.MANAGE)
         asked = TenantSerializer(self._tenant(), data=request.data, partial=True)
-        asked.is_valid(raise_exception=True)
         tenant = services.change_tenant(
-            tenant_id=self.caller.tenant_id, actor=self.caller.actor, **asked.validated_data
+            tenant_id=self.caller.tenant_id, actor=self.caller.actor, **read(asked)
         )
         return Response(TenantSerializer(tenant).data)
 

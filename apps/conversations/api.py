@@ -14,7 +14,9 @@ from apps.conversations.models import Feedback, Session, Turn, TurnKind, TurnSta
 from apps.conversations.selectors import with_turn_counts
 from apps.conversations.services.feedback import give_feedback
 from kernel.rest.caller import Access
-from kernel.rest.views import ScopedViewSet
+from kernel.rest.filters import TextFilter
+from kernel.rest.reading import SomethingSaid
+from kernel.rest.views import IDEMPOTENCY_KEY, ScopedViewSet
 
 LONGEST_CORRECTION = 20_000
 
@@ -44,8 +46,8 @@ class SessionFilter(django_filters.FilterSet):
     policy = django_filters.UUIDFilter(field_name="policy_id")
     kind = django_filters.ChoiceFilter(choices=TurnKind.choices)
     user = django_filters.UUIDFilter(field_name="user_id")
-    end_user = django_filters.CharFilter(field_name="end_user__external_id")
-    external_id = django_filters.CharFilter()
+    end_user = TextFilter(field_name="end_user__external_id")
+    external_id = TextFilter()
     begun_after = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
     begun_before = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
 
@@ -111,13 +113,11 @@ class FeedbackSerializer(serializers.ModelSerializer[Feedback]):
         read_only_fields = fields
 
 
-class NewFeedbackSerializer(serializers.Serializer[Any]):
+class NewFeedbackSerializer(SomethingSaid):
     """A score, a correction, or both."""
 
-    score = serializers.ChoiceField(choices=[-1, 0, 1], required=False, allow_null=True, default=None)
-    correction = serializers.CharField(
-        max_length=LONGEST_CORRECTION, required=False, default="", allow_blank=True
-    )
+    score = serializers.ChoiceField(choices=[-1, 0, 1], required=False)
+    correction = serializers.CharField(max_length=LONGEST_CORRECTION, required=False)
 
 
 class TurnFilter(django_filters.FilterSet):
@@ -161,17 +161,21 @@ class TurnsApi(ScopedViewSet[Turn]):
         turn.output_logprobs = [value if math.isfinite(value) else None for value in turn.output_logprobs]  # type: ignore[misc]
         return Response(TurnSerializer(turn).data)
 
-    @extend_schema(request=NewFeedbackSerializer, responses={201: FeedbackSerializer})
+    @extend_schema(
+        parameters=[IDEMPOTENCY_KEY], request=NewFeedbackSerializer, responses={201: FeedbackSerializer}
+    )
     @action(detail=True, methods=["post"])
     def feedback(self, request: Any, pk: Any = None) -> Response:
         """Say what one thinks of a reply of one's own session; the newest word counts."""
-        del pk
+        del request, pk
+        turn, asked = self.get_object(), self.body(NewFeedbackSerializer)
         said = give_feedback(
             tenant_id=self.caller.tenant_id,
             user_id=self.caller.user_id,
-            turn_id=self.get_object().pk,
-            idempotency_key=request.headers.get("Idempotency-Key"),
-            **self.body(NewFeedbackSerializer),
+            turn_id=turn.pk,
+            score=asked.get("score"),
+            correction=asked.get("correction", ""),
+            idempotency_key=self.idempotency_key,
         )
         return Response(FeedbackSerializer(said).data, status=201)
 

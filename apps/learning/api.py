@@ -13,9 +13,9 @@ from apps.adapters.models import Policy
 from apps.learning import runs
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from apps.learning.selectors import with_sample_counts
-from kernel.errors import InvalidInput, NotFound
+from kernel.errors import NotFound
 from kernel.rest.caller import Access
-from kernel.rest.views import ScopedViewSet
+from kernel.rest.views import IDEMPOTENCY_KEY, ScopedViewSet
 
 
 class SampleSerializer(serializers.ModelSerializer[Sample]):
@@ -120,15 +120,14 @@ class RunsApi(ScopedViewSet[TrainingRun]):
         """Return the tenant's runs."""
         return with_sample_counts(TrainingRun.objects.select_related("parent", "version"))
 
-    @extend_schema(request=NewRunSerializer, responses={201: RunSerializer})
+    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=NewRunSerializer, responses={201: RunSerializer})
     def create(self, request: Any) -> Response:
         """Ask for a step of what waits now. A policy has at most one run under way.
 
         With an `Idempotency-Key` the same wish again returns the run that it made.
         """
-        key = request.headers.get("Idempotency-Key")
-        if key is not None and not 1 <= len(key) <= 255:
-            raise InvalidInput("An idempotency key has 1 to 255 characters.", field="Idempotency-Key")
+        del request
+        key = self.idempotency_key
         policy = Policy.objects.filter(pk=self.body(NewRunSerializer)["policy"]).first()
         if policy is None:
             raise NotFound("There is no such policy.", field="policy")

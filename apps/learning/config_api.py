@@ -10,10 +10,11 @@ from rest_framework.response import Response
 
 from apps.adapters.models import Policy, PolicyConfig
 from apps.learning.config import described, resolve
-from apps.learning.configuring import configure
+from apps.learning.configuring import OPERATORS, configure
 from apps.learning.presets import PRESETS, preset_of
 from kernel.errors import InvalidInput, NotFound
 from kernel.rest.caller import Access
+from kernel.rest.reading import read
 from kernel.rest.views import ScopedView, ScopedViewSet
 
 _DRIFT = {
@@ -27,6 +28,14 @@ def add_settings(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Describe the settings once, for every operation that speaks of them: a hook of the description of /api."""
     result["components"]["schemas"] |= {
         "TrainingOverrides": {"type": "object", "properties": {**described(), "drift": _DRIFT}},
+        "TrainingChange": {
+            "type": "object",
+            "properties": {
+                **{name: schema for name, schema in described().items() if name not in OPERATORS},
+                "drift": _DRIFT,
+            },
+            "additionalProperties": False,
+        },
         "TrainingConfig": {"type": "object", "properties": described()},
     }
     return result
@@ -35,6 +44,11 @@ def add_settings(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 @extend_schema_field({"$ref": "#/components/schemas/TrainingOverrides"})
 class OverridesField(serializers.JSONField):
     """Settings by name."""
+
+
+@extend_schema_field({"$ref": "#/components/schemas/TrainingChange"})
+class ChangeField(serializers.JSONField):
+    """Settings by name, of those that are the tenant's to set."""
 
 
 class ConfigSerializer(serializers.ModelSerializer[PolicyConfig]):
@@ -81,7 +95,7 @@ class ConfigChangeSerializer(serializers.Serializer[Any]):
     """What is to hold from the next run on: the preset, where one is named, and the settings on top of it."""
 
     preset = serializers.ChoiceField(choices=[preset.name for preset in PRESETS], required=False)
-    config = OverridesField(required=False, help_text="What is to differ from the preset.")
+    config = ChangeField(required=False, help_text="What is to differ from the preset.")
     number = serializers.IntegerField(
         min_value=1,
         max_value=2**31 - 1,
@@ -132,15 +146,14 @@ class ConfigApi(ScopedView):
 
     def _change(self, request: Any, pk: uuid.UUID, *, whole: bool) -> Response:
         self.caller.require(Access.MANAGE)
-        asked = ConfigChangeSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = read(ConfigChangeSerializer(data=request.data))
         row = configure(
             policy_id=pk,
             actor=self.caller.actor,
-            config=asked.validated_data.get("config", {}),
-            preset=asked.validated_data.get("preset"),
+            config=asked.get("config", {}),
+            preset=asked.get("preset"),
             whole=whole,
-            expected=asked.validated_data.get("number"),
+            expected=asked.get("number"),
         )
         return Response(CurrentConfigSerializer(row).data)
 

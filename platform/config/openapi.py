@@ -71,6 +71,21 @@ _REFUSALS = {
 }
 
 
+def close_bodies(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Say of every body that it has the fields described and no others, as `kernel.rest.reading` sees to."""
+    schemas = result["components"]["schemas"]
+    for name, schema in schemas.items():
+        if name.endswith("Request") and schema["type"] == "object":
+            schema["additionalProperties"] = False
+    for methods in result["paths"].values():
+        for operation in methods.values():
+            for media in operation.get("requestBody", {}).get("content", {}).values():
+                body = schemas.get(media["schema"].get("$ref", "").rpartition("/")[2], {})
+                if body.get("minProperties"):  # else it is said by the fields that it requires
+                    operation["requestBody"]["required"] = True
+    return result
+
+
 def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Give every operation the refusals that it may answer with."""
     result["components"].setdefault("schemas", {})["Problem"] = PROBLEM

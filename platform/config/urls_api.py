@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from django.urls import URLPattern, URLResolver, path
-from drf_spectacular.views import SpectacularAPIView
+from django.urls import URLPattern, URLResolver, path, re_path
+from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.routers import SimpleRouter
 
 from apps.accounts.api import MembersApi, TenantApi
@@ -13,7 +13,7 @@ from apps.judging.api import JudgementsApi
 from apps.keys.api import KeysApi
 from apps.learning.api import RunsApi, SamplesApi
 from apps.learning.config_api import ConfigApi, ConfigsApi, PresetsApi
-from kernel.rest.views import ScopedViewSet
+from kernel.rest.views import Nowhere, ScopedViewSet
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)
 VIEWSETS: dict[str, type[ScopedViewSet[Any]]] = {
@@ -33,10 +33,11 @@ for name, viewset in VIEWSETS.items():
 
 app_name = "api"
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("openapi.json", SpectacularAPIView.as_view(), name="openapi"),
+    path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
     path("tenant", TenantApi.as_view(), name="tenant"),
     path("presets", PresetsApi.as_view(), name="presets"),
     path("policies/<uuid:pk>/config", ConfigApi.as_view(), name="config"),
     path("policies/<uuid:pk>/configs", ConfigsApi.as_view({"get": "list"}), name="configs"),
     *router.urls,
+    re_path("", Nowhere.as_view()),
 ]

@@ -175,6 +175,56 @@ def test_a_body_that_is_no_json_is_a_problem(owner: Api) -> None:
     refused(owner.ask("DELETE", "policies"), 405, "method_not_allowed")
 
 
+def test_a_body_is_read_to_the_letter(acme: Rows, owner: Api) -> None:
+    refused(owner.ask("PATCH", "tenant", {"training_enabled": 0}), 400, "invalid_input", "training_enabled")
+    refused(owner.ask("PATCH", "tenant", {"training_enable": False}), 400, "invalid_input", "training_enable")
+    refused(owner.ask("PATCH", "tenant", {"id": str(acme.tenant.pk)}), 400, "invalid_input", "id")
+    refused(owner.ask("PATCH", "tenant", {"name": 7}), 400, "invalid_input", "name")
+    refused(owner.ask("PATCH", "tenant", {"name": "a\x00b"}), 400, "invalid_input", "name")
+    policy = f"policies/{acme.policy.pk}"
+    refused(owner.ask("PATCH", policy, {"temperature": True}), 400, "invalid_input", "temperature")
+    refused(owner.ask("PATCH", policy, {"temperature": "1"}), 400, "invalid_input", "temperature")
+    assert owner.ask("PATCH", policy, {"temperature": 1}).json()["temperature"] == 1.0
+    refused(owner.ask("POST", f"{policy}/point", {"version": "0"}), 400, "invalid_input", "version")
+    refused(owner.ask("POST", "keys", {"name": "k", "scopes": [1]}), 400, "invalid_input", "scopes")
+    refused(owner.ask("POST", "runs", {"policy": 7}), 400, "invalid_input", "policy")
+    said = f"turns/{acme.turn.pk}/feedback"
+    refused(owner.ask("POST", said, {"score": "1"}), 400, "invalid_input", "score")
+    refused(owner.ask("POST", said, {"score": True}), 400, "invalid_input", "score")
+    refused(owner.ask("POST", said, {"score": None}), 400, "invalid_input", "score")
+    refused(owner.ask("POST", said, {"score": 1}, **{"Idempotency-Key": "k" * 256}), 400, "invalid_input")
+    with tenant_scope(acme.tenant.pk):
+        tenant = Tenant.objects.get(pk=acme.tenant.pk)
+        assert (tenant.name, tenant.training_enabled) == ("ACME", True)
+        assert Feedback.objects.filter(score=1).count() == 0
+
+
+def test_a_filter_that_says_nothing_is_not_a_wish_for_everything(acme: Rows, owner: Api) -> None:
+    for path, field in (
+        ("turns?session=", "session"),
+        ("sessions?end_user=", "end_user"),
+        (f"turns?session={acme.session.pk}&session={acme.session.pk}", "session"),
+        ("turns?page_size=0", "page_size"),
+        ("turns?page_size=201", "page_size"),
+        ("turns?page_size=many", "page_size"),
+        ("keys?page_size=1&page_size=2", "page_size"),
+    ):
+        refused(owner.ask("GET", path), 400, "invalid_input", field)
+    assert len(owner.get("turns?page_size=1")["results"]) == 1
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_an_address_where_nothing_stands_is_a_problem_too(owner: Api, method: str) -> None:
+    for path in ("", "turn", "tenant/", "turns/7", "turns/7/feedback", "policies/null/point"):
+        refused(owner.ask(method, path), 404, "not_found")
+    refused(Client().get("/api/turns/7"), 404, "not_found")
+
+
+def test_the_description_is_served_as_json(db: None) -> None:
+    del db
+    assert Client().get("/api/openapi.json").json()["info"]["title"] == "Attune"
+
+
 def test_cursors_walk_the_whole_list_once(acme: Rows, owner: Api) -> None:
     with system_scope("tests"):
         for number in range(5):

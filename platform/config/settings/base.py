@@ -329,7 +329,8 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["kernel.rest.throttle.CallerThrottle"],
     "DEFAULT_THROTTLE_RATES": {"api": f"{API_REQUESTS_PER_MINUTE}/min"},
     "DEFAULT_PAGINATION_CLASS": "kernel.rest.pages.NewestFirst",
-    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_FILTER_BACKENDS": ["kernel.rest.filters.StrictFilters"],
+    "URL_FORMAT_OVERRIDE": None,  # there is one format
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
@@ -341,8 +342,10 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "What a tenant has in Attune, to read and to change. Chat itself is under /v1 of the gateway.",
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
+    "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api",
     "COMPONENT_SPLIT_REQUEST": True,
+    "COMPONENT_SPLIT_PATCH": False,  # what a PATCH may leave out, its serializer says
     "DEFAULT_GENERATOR_CLASS": "config.openapi.Generator",
     "ENUM_NAME_OVERRIDES": {
         "TurnStateEnum": "apps.conversations.models.TurnState",
@@ -350,6 +353,7 @@ SPECTACULAR_SETTINGS = {
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.openapi.close_bodies",
         "config.openapi.add_problems",
         "apps.learning.config_api.add_settings",
     ],

@@ -1,9 +1,10 @@
 """Lists come newest first, a page at a time, by a cursor that new rows do not shift."""
 
+import re
 from typing import Any
 
 from django.utils.dateparse import parse_datetime
-from rest_framework.exceptions import NotFound
+from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 
@@ -15,6 +16,34 @@ class NewestFirst(CursorPagination):
     page_size = 50
     page_size_query_param = "page_size"
     max_page_size = 200
+
+    def get_page_size(self, request: Request) -> int:
+        """Return how many rows a page has; raise ValidationError for a number out of bounds, which would be ignored."""
+        given = request.query_params.getlist(self.page_size_query_param)
+        if not given:
+            return self.page_size
+        if (
+            len(given) == 1
+            and re.fullmatch(r"[0-9]{1,4}", given[0])
+            and 1 <= int(given[0]) <= self.max_page_size
+        ):
+            return int(given[0])
+        raise ValidationError(
+            {self.page_size_query_param: [f"Must be one whole number from 1 to {self.max_page_size}."]}
+        )
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        """Return the query's parameters, with the bounds of `page_size`."""
+        described: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
+        for one in described:
+            if one["name"] == self.page_size_query_param:
+                one["schema"] = {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": self.max_page_size,
+                    "default": self.page_size,
+                }
+        return described
 
     def decode_cursor(self, request: Request) -> Any:
         """Return the cursor; one whose position is no time, which the library would hand to the database, is a 404."""

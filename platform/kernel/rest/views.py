@@ -6,19 +6,28 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from django.db.models import Model, QuerySet
 from django.http import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from kernel.errors import NotFound
+from kernel.errors import InvalidInput, NotFound
 from kernel.rest.caller import Access, RestCaller
+from kernel.rest.reading import read
 from kernel.rest.throttle import CallerThrottle
 from kernel.tenancy import tenant_scope
 
 M = TypeVar("M", bound=Model)
 View = Callable[..., Response]
+LONGEST_IDEMPOTENCY_KEY = 255
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": LONGEST_IDEMPOTENCY_KEY},
+    OpenApiParameter.HEADER,
+    description="The same wish again, under the same key, answers with what the first one made.",
+)
 
 
 class ScopedView(APIView):
@@ -51,6 +60,16 @@ class ScopedView(APIView):
     def caller(self) -> RestCaller:
         """Who asks."""
         return cast("RestCaller", self.request.auth)
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """The request's `Idempotency-Key`, or None; raise InvalidInput for one that is too long to keep."""
+        key = self.request.headers.get("Idempotency-Key")
+        if key is not None and not 1 <= len(key) <= LONGEST_IDEMPOTENCY_KEY:
+            raise InvalidInput(
+                f"An idempotency key has 1 to {LONGEST_IDEMPOTENCY_KEY} characters.", field="Idempotency-Key"
+            )
+        return key
 
 
 class ScopedViewSet(ScopedView, GenericViewSet[M]):
@@ -91,6 +110,16 @@ class ScopedViewSet(ScopedView, GenericViewSet[M]):
 
     def body(self, serializer: type[BaseSerializer[Any]]) -> dict[str, Any]:
         """Return the request's body as `serializer` reads it; a body that breaks its rules is a 400."""
-        reading = serializer(data=self.request.data)
-        reading.is_valid(raise_exception=True)
-        return cast("dict[str, Any]", reading.validated_data)
+        return read(serializer(data=self.request.data))
+
+
+@extend_schema(exclude=True)
+class Nowhere(APIView):
+    """Every address that nothing stands at: not found, in the shape of all refusals, whoever asks."""
+
+    authentication_classes = ()
+    permission_classes = ()
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse."""
+        raise NotFound("There is no such address.")

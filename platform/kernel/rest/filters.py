@@ -1,0 +1,30 @@
+"""Filters of lists: what names a filter and says nothing is a mistake, not a wish for everything."""
+
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from django_filters.rest_framework import DjangoFilterBackend
+from drf_spectacular.utils import extend_schema_field
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+
+
+class StrictFilters(DjangoFilterBackend):  # type: ignore[misc]  # the library is not typed
+    """The library's, which also refuses an empty value (it would show all rows) and the same filter twice."""
+
+    def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
+        """Return the rows that the query asks for; raise ValidationError with the parameter at fault."""
+        filterset = self.get_filterset(request, queryset, view)
+        for name in filterset.filters if filterset is not None else ():
+            given = request.query_params.getlist(name)
+            if len(given) > 1:
+                raise ValidationError({name: ["Give this once."]})
+            if given == [""]:
+                raise ValidationError({name: ["Say which, or leave it out."]})
+        return super().filter_queryset(request, queryset, view)  # type: ignore[no-any-return]
+
+
+@extend_schema_field({"type": "string", "minLength": 1})
+class TextFilter(django_filters.CharFilter):  # type: ignore[misc]  # the library is not typed
+    """Rows whose text is exactly this."""
