@@ -154,6 +154,7 @@ ACCOUNT_SIGNUP_FORM_CLASS = "apps.dashboard.entrance.NewTenant"
 SIGNUP_OPEN = env.flag("SIGNUP_OPEN", default=True)  # off: only who was invited signs up
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_TOTP_ISSUER = "Attune"
+MFA_ADAPTER = "apps.accounts.mfa.MFAAdapter"
 CONSOLE_REQUIRES_MFA = env.flag("CONSOLE_REQUIRES_MFA", default=False)
 LOGIN_REDIRECT_URL = "/"
 LOGIN_URL = "/accounts/login/"
