@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up demo test test-long bench lint format clean .venv
+.PHONY: help up demo test test-long bench lint format openapi clean .venv
 
 RUN := .venv/bin/python
 # on two cores, two test processes; the long ones want the machine for themselves
@@ -41,6 +41,11 @@ lint: .venv ## Style, types, imports between rooms, migrations, compose file
 format: .venv ## Rewrite the code in the house style
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
+
+openapi: .venv ## Write docs/openapi.json anew from the views, and the typed client in deploy/client from that
+	DJANGO_SETTINGS_MODULE=config.settings.test $(RUN) -W ignore manage.py spectacular \
+	  --format openapi-json --validate --fail-on-warn --file docs/openapi.json
+	$(RUN) deploy/client/generate.py
 
 clean: ## Remove .venv and caches; var/ with its data stays
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -10,7 +10,7 @@ DESCRIPTION = ROOT / "docs" / "openapi.json"
 
 
 def test_the_description_is_up_to_date(tmp_path: Path) -> None:
-    """Write it anew with `manage.py spectacular --format openapi-json --validate --file docs/openapi.json`."""
+    """Write it anew with `make openapi`."""
     fresh = tmp_path / "openapi.json"
     call_command("spectacular", format="openapi-json", validate=True, fail_on_warn=True, file=str(fresh))
     assert json.loads(DESCRIPTION.read_text(encoding="utf-8")) == json.loads(

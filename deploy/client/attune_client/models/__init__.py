@@ -1,0 +1,235 @@
+"""Contains all the data models used in inputs/outputs"""
+
+from .config import Config
+from .config_change_request import ConfigChangeRequest
+from .current_config import CurrentConfig
+from .feedback import Feedback
+from .gate import Gate
+from .hint import Hint
+from .judgement import Judgement
+from .judgement_state_enum import JudgementStateEnum
+from .judgements_list_reward import JudgementsListReward
+from .judgements_list_state import JudgementsListState
+from .key import Key
+from .limit import Limit
+from .limit_request import LimitRequest
+from .member import Member
+from .new_feedback_request import NewFeedbackRequest
+from .new_key_request import NewKeyRequest
+from .new_policy_request import NewPolicyRequest
+from .new_run_request import NewRunRequest
+from .paginated_config_list import PaginatedConfigList
+from .paginated_feedback_list import PaginatedFeedbackList
+from .paginated_judgement_list import PaginatedJudgementList
+from .paginated_key_list import PaginatedKeyList
+from .paginated_member_list import PaginatedMemberList
+from .paginated_policy_list import PaginatedPolicyList
+from .paginated_run_list import PaginatedRunList
+from .paginated_sample_list import PaginatedSampleList
+from .paginated_session_list import PaginatedSessionList
+from .paginated_turn_summary_list import PaginatedTurnSummaryList
+from .paginated_version_list import PaginatedVersionList
+from .pointer_request import PointerRequest
+from .policy import Policy
+from .policy_change_request import PolicyChangeRequest
+from .preset import Preset
+from .preset_enum import PresetEnum
+from .problem import Problem
+from .problem_errors_item import ProblemErrorsItem
+from .prompt_source_enum import PromptSourceEnum
+from .role_enum import RoleEnum
+from .role_request import RoleRequest
+from .rotation_request import RotationRequest
+from .run import Run
+from .run_state_enum import RunStateEnum
+from .runs_list_state import RunsListState
+from .sample import Sample
+from .sample_state_enum import SampleStateEnum
+from .samples_list_state import SamplesListState
+from .scopes_enum import ScopesEnum
+from .score_enum import ScoreEnum
+from .secret import Secret
+from .session import Session
+from .sessions_list_kind import SessionsListKind
+from .source_enum import SourceEnum
+from .tenant import Tenant
+from .tenant_request import TenantRequest
+from .training_change import TrainingChange
+from .training_change_advantage import TrainingChangeAdvantage
+from .training_change_aggregation import TrainingChangeAggregation
+from .training_change_behaviour_cap import TrainingChangeBehaviourCap
+from .training_change_drift import TrainingChangeDrift
+from .training_change_drift_additional_property import (
+    TrainingChangeDriftAdditionalProperty,
+)
+from .training_change_exploration import TrainingChangeExploration
+from .training_change_geometric_guard import TrainingChangeGeometricGuard
+from .training_change_kl_kind import TrainingChangeKlKind
+from .training_change_method import TrainingChangeMethod
+from .training_change_opd_kind import TrainingChangeOpdKind
+from .training_change_opd_teacher import TrainingChangeOpdTeacher
+from .training_change_order import TrainingChangeOrder
+from .training_change_past_staleness import TrainingChangePastStaleness
+from .training_change_policy_form import TrainingChangePolicyForm
+from .training_change_prox import TrainingChangeProx
+from .training_change_schedule import TrainingChangeSchedule
+from .training_config import TrainingConfig
+from .training_config_advantage import TrainingConfigAdvantage
+from .training_config_aggregation import TrainingConfigAggregation
+from .training_config_behaviour_cap import TrainingConfigBehaviourCap
+from .training_config_exploration import TrainingConfigExploration
+from .training_config_geometric_guard import TrainingConfigGeometricGuard
+from .training_config_kl_kind import TrainingConfigKlKind
+from .training_config_method import TrainingConfigMethod
+from .training_config_opd_kind import TrainingConfigOpdKind
+from .training_config_opd_teacher import TrainingConfigOpdTeacher
+from .training_config_order import TrainingConfigOrder
+from .training_config_past_staleness import TrainingConfigPastStaleness
+from .training_config_policy_form import TrainingConfigPolicyForm
+from .training_config_prox import TrainingConfigProx
+from .training_config_schedule import TrainingConfigSchedule
+from .training_overrides import TrainingOverrides
+from .training_overrides_advantage import TrainingOverridesAdvantage
+from .training_overrides_aggregation import TrainingOverridesAggregation
+from .training_overrides_behaviour_cap import TrainingOverridesBehaviourCap
+from .training_overrides_drift import TrainingOverridesDrift
+from .training_overrides_drift_additional_property import (
+    TrainingOverridesDriftAdditionalProperty,
+)
+from .training_overrides_exploration import TrainingOverridesExploration
+from .training_overrides_geometric_guard import TrainingOverridesGeometricGuard
+from .training_overrides_kl_kind import TrainingOverridesKlKind
+from .training_overrides_method import TrainingOverridesMethod
+from .training_overrides_opd_kind import TrainingOverridesOpdKind
+from .training_overrides_opd_teacher import TrainingOverridesOpdTeacher
+from .training_overrides_order import TrainingOverridesOrder
+from .training_overrides_past_staleness import TrainingOverridesPastStaleness
+from .training_overrides_policy_form import TrainingOverridesPolicyForm
+from .training_overrides_prox import TrainingOverridesProx
+from .training_overrides_schedule import TrainingOverridesSchedule
+from .turn import Turn
+from .turn_kind_enum import TurnKindEnum
+from .turn_state_enum import TurnStateEnum
+from .turn_summary import TurnSummary
+from .turns_list_kind import TurnsListKind
+from .turns_list_state import TurnsListState
+from .version import Version
+from .version_state_enum import VersionStateEnum
+from .versions_list_state import VersionsListState
+from .vote import Vote
+
+__all__ = (
+    "Config",
+    "ConfigChangeRequest",
+    "CurrentConfig",
+    "Feedback",
+    "Gate",
+    "Hint",
+    "Judgement",
+    "JudgementsListReward",
+    "JudgementsListState",
+    "JudgementStateEnum",
+    "Key",
+    "Limit",
+    "LimitRequest",
+    "Member",
+    "NewFeedbackRequest",
+    "NewKeyRequest",
+    "NewPolicyRequest",
+    "NewRunRequest",
+    "PaginatedConfigList",
+    "PaginatedFeedbackList",
+    "PaginatedJudgementList",
+    "PaginatedKeyList",
+    "PaginatedMemberList",
+    "PaginatedPolicyList",
+    "PaginatedRunList",
+    "PaginatedSampleList",
+    "PaginatedSessionList",
+    "PaginatedTurnSummaryList",
+    "PaginatedVersionList",
+    "PointerRequest",
+    "Policy",
+    "PolicyChangeRequest",
+    "Preset",
+    "PresetEnum",
+    "Problem",
+    "ProblemErrorsItem",
+    "PromptSourceEnum",
+    "RoleEnum",
+    "RoleRequest",
+    "RotationRequest",
+    "Run",
+    "RunsListState",
+    "RunStateEnum",
+    "Sample",
+    "SamplesListState",
+    "SampleStateEnum",
+    "ScopesEnum",
+    "ScoreEnum",
+    "Secret",
+    "Session",
+    "SessionsListKind",
+    "SourceEnum",
+    "Tenant",
+    "TenantRequest",
+    "TrainingChange",
+    "TrainingChangeAdvantage",
+    "TrainingChangeAggregation",
+    "TrainingChangeBehaviourCap",
+    "TrainingChangeDrift",
+    "TrainingChangeDriftAdditionalProperty",
+    "TrainingChangeExploration",
+    "TrainingChangeGeometricGuard",
+    "TrainingChangeKlKind",
+    "TrainingChangeMethod",
+    "TrainingChangeOpdKind",
+    "TrainingChangeOpdTeacher",
+    "TrainingChangeOrder",
+    "TrainingChangePastStaleness",
+    "TrainingChangePolicyForm",
+    "TrainingChangeProx",
+    "TrainingChangeSchedule",
+    "TrainingConfig",
+    "TrainingConfigAdvantage",
+    "TrainingConfigAggregation",
+    "TrainingConfigBehaviourCap",
+    "TrainingConfigExploration",
+    "TrainingConfigGeometricGuard",
+    "TrainingConfigKlKind",
+    "TrainingConfigMethod",
+    "TrainingConfigOpdKind",
+    "TrainingConfigOpdTeacher",
+    "TrainingConfigOrder",
+    "TrainingConfigPastStaleness",
+    "TrainingConfigPolicyForm",
+    "TrainingConfigProx",
+    "TrainingConfigSchedule",
+    "TrainingOverrides",
+    "TrainingOverridesAdvantage",
+    "TrainingOverridesAggregation",
+    "TrainingOverridesBehaviourCap",
+    "TrainingOverridesDrift",
+    "TrainingOverridesDriftAdditionalProperty",
+    "TrainingOverridesExploration",
+    "TrainingOverridesGeometricGuard",
+    "TrainingOverridesKlKind",
+    "TrainingOverridesMethod",
+    "TrainingOverridesOpdKind",
+    "TrainingOverridesOpdTeacher",
+    "TrainingOverridesOrder",
+    "TrainingOverridesPastStaleness",
+    "TrainingOverridesPolicyForm",
+    "TrainingOverridesProx",
+    "TrainingOverridesSchedule",
+    "Turn",
+    "TurnKindEnum",
+    "TurnsListKind",
+    "TurnsListState",
+    "TurnStateEnum",
+    "TurnSummary",
+    "Version",
+    "VersionsListState",
+    "VersionStateEnum",
+    "Vote",
+)
