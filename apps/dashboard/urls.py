@@ -3,7 +3,7 @@
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from apps.dashboard import adapters, entrance, keys, memory, overview, people, runs, sessions, views
+from apps.dashboard import adapters, drift, entrance, keys, memory, overview, people, runs, sessions, views
 
 app_name = "dashboard"
 _OF_A_TENANT = [
@@ -24,6 +24,9 @@ _OF_A_TENANT = [
     path("runs/<uuid:run_id>", runs.run, name="run"),
     path("runs/<uuid:run_id>/events", runs.events, name="run_events"),
     path("runs/<uuid:run_id>/cancel", runs.cancel, name="cancel"),
+    path("drift", drift.drift, name="drift"),
+    path("drift.csv", drift.drift_csv, name="drift_csv"),
+    path("policies/<uuid:policy_id>/training", drift.training, name="training"),
     path("keys", keys.keys, name="keys"),
     path("keys/<uuid:key_id>/rotate", keys.rotate, name="rotate"),
     path("keys/<uuid:key_id>/revoke", keys.revoke, name="revoke"),

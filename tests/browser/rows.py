@@ -5,10 +5,14 @@ import math
 import random
 import uuid
 
+from django.db import transaction
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, PointerMove, VersionState
 from apps.conversations.models import Session, Turn, TurnState
+from apps.learning.drift import crossings
+from apps.learning.drift.bounds import BY_MEASURE
+from apps.learning.drift.models import DriftReading
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from apps.memory.models import Evidence, Preference, PreferenceState
 from apps.memory.services import add_preference
@@ -67,7 +71,47 @@ def lived_in(slug: str = "acme", *, days: int = 6, turns: int = 240) -> Rows:
                     version=parent,
                 )
     _remembered(rows, parent)
+    _drifting(rows)
     return rows
+
+
+def _drifting(rows: Rows) -> None:
+    """Let the gauges have been read at each run's end, and the last one have stopped training."""
+    with tenant_scope(rows.tenant.pk):
+        runs = list(TrainingRun.objects.exclude(pk=rows.run.pk).order_by("created_at"))
+        for number, run in enumerate(runs):
+            part = number / len(runs)
+            measured = {
+                "rollout_learner": {
+                    "train_rollout_logprob_abs_diff": 0.04 + 0.6 * part**2,
+                    "rollout_k3": 0.02 + 0.75 * part**2,
+                    "ess": 0.94 - 0.3 * part,
+                    "clip_fraction": 0.02 + 0.1 * part,
+                    "step_k3": 0.2 + part,
+                },
+                "rollout_deploy": {"sampling_shift": 0.1 + 0.2 * part},
+                "learner_deploy": {"let_through": 0.4 - 0.1 * part, "judge_agreement": 0.86 - 0.1 * part},
+            }
+            for gauge, values in measured.items():
+                reading = DriftReading.objects.create(
+                    policy=rows.policy,
+                    gauge=gauge,
+                    run=run,
+                    version=run.version,
+                    values=values,
+                    bounds={name: [BY_MEASURE[name].limit, BY_MEASURE[name].action] for name in values},
+                    detail={"reasons": {"no signal": 41, "truncated": 7, "side turn": 3}}
+                    if gauge == "learner_deploy"
+                    else {},
+                )
+                DriftReading.objects.filter(pk=reading.pk).update(created_at=run.finished_at)
+        last = DriftReading.objects.filter(run=runs[-1], gauge="rollout_learner").get()
+        last.values["rollout_k3"] = 0.61
+        last.save(update_fields=["values"])
+        with transaction.atomic():
+            crossings.judge(
+                last, policy=rows.policy, bounds={"rollout_k3": BY_MEASURE["rollout_k3"]}, made=None
+            )
 
 
 def _remembered(rows: Rows, version: AdapterVersion) -> None:

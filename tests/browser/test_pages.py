@@ -42,6 +42,7 @@ def addresses(rows: Rows) -> dict[str, str]:
         "adapter": f"{here}/adapters/{rows.version.pk}",
         "runs": f"{here}/runs",
         "run": f"{here}/runs/{rows.run.pk}",
+        "drift": f"{here}/drift",
         "keys": f"{here}/keys",
         "members": f"{here}/members",
         "settings": f"{here}/settings",
@@ -92,6 +93,8 @@ def test_charts_are_drawn_and_times_are_in_the_readers_zone(acme: Rows, web: str
         assert page.locator(".charts canvas").count() == 3
         page.goto("/t/acme/runs")
         assert page.locator(".charts canvas").count() == 5
+        page.goto("/t/acme/drift")
+        assert page.locator(".charts canvas").count() == 8
         page.goto("/t/acme/sessions")
         first = page.locator("td time").first
         assert "UTC" not in first.inner_text()

@@ -32,7 +32,7 @@
       scales: {x: {time: options.time !== false}, y: {range: options.range}},
       axes: [options.time === false ? {...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]} : axis, {...axis, size: 56}],
       series: [{label: options.time === false ? "version" : "time"}, ...lines.map((line) => ({
-        label: line.label, stroke: colour(line.colour), width: 2, points: {show: times.length < 60, size: 5},
+        label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, points: {show: !line.dash && times.length < 60, size: 5},
         spanGaps: true, value: (_, value) => value === null ? "-" : Number(value.toPrecision(4)).toString(),
       }))],
       hooks: options.marks ? {draw: [(chart) => marks(chart, options.marks)]} : {},
@@ -77,6 +77,12 @@
       draw("reward", pick(data.rewards, "t"), [
         {label: "mean reward", colour: "--good", values: pick(data.rewards, "reward")},
       ], {range: [-1.05, 1.05], marks: data.moves});
+    }
+    for (const one of data.drift ?? []) {
+      draw(one.name, one.points.map((point) => point[0]), [
+        {label: one.label, colour: "--accent", values: one.points.map((point) => point[1])},
+        {label: `not ${one.side}`, colour: "--bad", dash: [6, 4], values: one.points.map((point) => point[2])},
+      ]);
     }
     if (data.steps) {
       for (const [name, label] of Object.entries(data.series)) {

@@ -22,7 +22,19 @@ from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import NASTY, Rows, fill, operator
 from tests.apps.dashboard.conftest import browser, member, text_of
 
-PAGES = ("", "sessions", "memory", "adapters", "runs", "keys", "members", "settings", "audit")
+PAGES = (
+    "",
+    "playground",
+    "sessions",
+    "memory",
+    "adapters",
+    "runs",
+    "drift",
+    "keys",
+    "members",
+    "settings",
+    "audit",
+)
 
 
 def addresses(rows: Rows) -> dict[str, str]:
@@ -124,7 +136,7 @@ def test_a_role_decides_what_is_seen(acme: Rows, role: Role) -> None:
         Role.OWNER: set(PAGES),
         Role.ADMIN: set(PAGES),
         Role.MEMBER: set(PAGES) - {"settings", "audit"},
-        Role.VIEWER: {"", "adapters", "runs"},
+        Role.VIEWER: {"", "adapters", "runs", "drift"},
     }[role]
     for path in PAGES:
         assert somebody.get(f"/t/acme/{path}").status_code == (200 if path in allowed else 403), path
@@ -146,7 +158,7 @@ def test_no_address_gives_or_changes_anything_of_another_tenant(acme: Rows, role
         ]
     checked = 0
     for name, path in addresses(other).items():
-        if path in (*PAGES, "invitations") or path == "overview.csv":
+        if path in (*PAGES, "invitations") or path.endswith(".csv"):
             continue
         for method in ("get", "post"):
             answer = getattr(somebody, method)(
@@ -155,7 +167,7 @@ def test_no_address_gives_or_changes_anything_of_another_tenant(acme: Rows, role
             assert answer.status_code in {403, 404, 405}, (name, method, answer.status_code)
             checked += 1
         assert somebody.get(f"/t/globex/{path}").status_code in {404, 405}
-    assert checked == 30
+    assert checked == 32
     with system_scope("look"):
         after = [
             str(list(model._default_manager.filter(tenant=other.tenant).values()))
@@ -182,6 +194,7 @@ def test_pages_run_a_constant_number_of_queries(acme: Rows) -> None:
         "adapter",
         "runs",
         "run",
+        "drift",
         "keys",
         "members",
         "audit",
