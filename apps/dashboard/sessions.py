@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.db.models import Prefetch
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.adapters.models import Policy
@@ -92,6 +93,19 @@ def _shown(turn: Turn) -> dict[str, Any]:
         replies = [number for number, one in enumerate(asked) if one.get("role") == "assistant"]
         asked = asked[replies[-1] + 1 :] if replies else asked
     return {"turn": turn, "asked": asked, "sample": sample}
+
+
+@require_safe
+@tenant_page(needs=Access.TALK)
+def turn(request: HttpRequest, place: Place, turn_id: uuid.UUID) -> HttpResponse:
+    """Lead to a turn's place in its session."""
+    del request
+    rows = Turn.objects.all() if place.manages else Turn.objects.filter(session__user_id=place.user.pk)
+    session_id = rows.filter(pk=turn_id).values_list("session_id", flat=True).first()
+    if session_id is None:
+        raise Http404
+    page = reverse("dashboard:session", kwargs={"tenant": place.tenant.slug, "session_id": session_id})
+    return redirect(f"{page}#turn-{turn_id}")
 
 
 @require_safe

@@ -4,6 +4,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from apps.dashboard import adapters, drift, entrance, keys, memory, overview, people, runs, sessions, views
+from apps.dashboard.playground import page as playground
 
 app_name = "dashboard"
 _OF_A_TENANT = [
@@ -11,6 +12,9 @@ _OF_A_TENANT = [
     path("overview.csv", overview.overview_csv, name="overview_csv"),
     path("sessions", sessions.sessions, name="sessions"),
     path("sessions/<uuid:session_id>", sessions.session, name="session"),
+    path("playground", playground.playground, name="playground"),
+    path("playground/ask", playground.ask, name="ask"),
+    path("turns/<uuid:turn_id>", sessions.turn, name="turn"),
     path("turns/<uuid:turn_id>.json", sessions.turn_json, name="turn_json"),
     path("turns/<uuid:turn_id>/feedback", sessions.feedback, name="feedback"),
     path("memory", memory.memory, name="memory"),

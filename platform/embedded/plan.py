@@ -54,6 +54,7 @@ def make(home: Home) -> Plan:
         "ADAPTER_STORE": os.environ.get("ADAPTER_STORE") or str(home.adapters),
         "WEB_URL": web_url,
         "API_BASE": api_base,
+        "GATEWAY_URL": f"http://127.0.0.1:{gateway_port}/v1",
         **database.env,
         **cache.env,
         **served.env,

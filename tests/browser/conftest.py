@@ -3,12 +3,14 @@
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from apps.accounts.models import User
+from tests.api.gateway_process import GatewayProcess
 from tests.chat_model import build_chat_model
 from tests.web_process import running_web
 
@@ -17,11 +19,29 @@ os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
 
 @pytest.fixture(scope="session")
-def web(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of a web process on the tests' database."""
+def chat_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_chat_model(tmp_path_factory.mktemp("chat") / "model")
+
+
+@pytest.fixture(scope="session")
+def gateway(
+    django_db_setup: None, chat_model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayProcess]:
+    """Return a gateway process on the tests' database."""
     del django_db_setup
-    model = build_chat_model(tmp_path_factory.mktemp("chat") / "model")
-    with running_web(tmp_path_factory.mktemp("web") / "web.log", MODEL_PATH=str(model)) as url:
+    process = GatewayProcess(model=chat_model, log=tmp_path_factory.mktemp("gateway") / "gateway.log")
+    yield process.start()
+    process.stop()
+
+
+@pytest.fixture(scope="session")
+def web(
+    django_db_setup: None, gateway: GatewayProcess, chat_model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """Return the address of a web process on the tests' database, which knows the gateway."""
+    del django_db_setup
+    log = tmp_path_factory.mktemp("web") / "web.log"
+    with running_web(log, MODEL_PATH=str(chat_model), GATEWAY_URL=f"{gateway.url}/v1") as url:
         yield url
 
 

@@ -26,6 +26,9 @@
     const button = event.target.closest("[data-copy]");
     if (!button) return;
     await navigator.clipboard.writeText(button.dataset.copy);
+    if (button.textContent === "Copied") return;
+    const label = button.textContent;
     button.textContent = "Copied";
+    setTimeout(() => { button.textContent = label; }, 2000);
   });
 })();

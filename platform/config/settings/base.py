@@ -17,6 +17,8 @@ ALLOWED_HOSTS = env.listed("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env.listed("CSRF_TRUSTED_ORIGINS")
 WEB_URL = env.text("WEB_URL", "http://127.0.0.1:8000")
 API_BASE = env.text("API_BASE", "http://127.0.0.1:8001/v1")
+# where the web itself reaches the gateway, for the playground; people are shown API_BASE
+GATEWAY_URL = env.text("GATEWAY_URL", API_BASE).rstrip("/")
 
 FIRST_RUN_FILE: Path | None = None  # a deployment keeps no secrets in a file
 
