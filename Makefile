@@ -18,7 +18,7 @@ help: ## Say what there is
 up: .venv ## Run the whole platform here; Ctrl-C stops it, the next `make up` resumes
 	@exec $(RUN) -m embedded.up
 
-demo: .venv ## A scripted user with one preference talks to it until the policy has learned
+demo: .venv ## A scripted user says once what they want; see what becomes of it
 	@exec $(RUN) manage.py demo $(DEMO_ARGS)
 
 test: .venv ## Unit, app and API tests, and one end-to-end test with the real engine and trainer

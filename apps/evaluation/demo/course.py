@@ -2,7 +2,8 @@
 
 import asyncio
 import importlib.metadata
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from rich.console import Console
 
 from apps.evaluation.chat import Chat, RequestLog
 from apps.evaluation.choice import Aims
+from apps.evaluation.demo import once, once_report
 from apps.evaluation.demo import subject as subjects
 from apps.evaluation.demo.board import Board
 from apps.evaluation.demo.ledger import count_talk, read_facts, read_versions
@@ -23,6 +25,8 @@ from apps.evaluation.demo.talk import Talker
 from apps.evaluation.demo.teach import Course, Doors, teach
 from apps.evaluation.operating import await_engine
 from apps.evaluation.patience import patiently
+from apps.evaluation.personalization.methods import find_methods
+from apps.evaluation.personalization.switches import refuse_what_is_missing
 from apps.evaluation.stack import Stack
 from apps.evaluation.users import load_user
 
@@ -59,6 +63,59 @@ def run_course(*, stack: Stack, minutes: float, seed: int, resume: bool, console
                 "openai_client": importlib.metadata.version("openai"),
             },
         )
+
+
+def run_once(*, stack: Stack, minutes: float, seed: int, console: Console) -> dict[str, Any]:
+    """Tell it once against a platform and return the report. Raises InvalidInput where shadow rollouts are switched off."""
+    refuse_what_is_missing(find_methods(["joined"]))
+    await_engine(lambda line: console.print(line, markup=False))
+    log, began, started_at = RequestLog(), time.monotonic(), timezone.now()
+    with prepared(tenant_slug=stack.tenant, api_key=stack.api_key, resume=False, remembers=True) as ready:
+        console.print(
+            f"Telling the policy {ready.policy} of tenant {stack.tenant} once: one short sentence, please."
+        )
+
+        def say(line: str) -> None:
+            console.print(f"{time.monotonic() - began:6.0f} s  {line}", markup=False, soft_wrap=True)
+
+        course = asyncio.run(_tell(stack, ready, log=log, budget_s=minutes * 60, seed=seed, say=say))
+        about = {
+            "tenant": stack.tenant,
+            "policy": ready.policy,
+            "seed": seed,
+            "started_at": started_at.isoformat(),
+            "minutes_allowed": minutes,
+            "base_model": settings.BASE_MODEL_NAME,
+            "openai_client": importlib.metadata.version("openai"),
+        }
+        return once_report.build_report(course, log=log, seconds=time.monotonic() - began, about=about)
+
+
+async def _tell(
+    stack: Stack, ready: Prepared, *, log: RequestLog, budget_s: float, seed: int, say: Callable[[str], None]
+) -> once.Course:
+    user = Chat(base_url=stack.api_base, api_key=ready.user_key, log=log)
+    examiner = Chat(base_url=stack.api_base, api_key=ready.examiner_key, log=log)
+
+    async def account() -> Mapping[str, Any]:
+        return await sync_to_async(patiently)(partial(subjects.account, ready.subject))
+
+    async def rest() -> None:
+        await sync_to_async(patiently)(partial(subjects.rest, ready.subject))
+
+    try:
+        return await once.Once(
+            person=load_user("one-short-sentence"),
+            policy=ready.policy,
+            user=user,
+            examiner=examiner,
+            doors=once.Doors(account=account, rest=rest),
+            budget_s=budget_s,
+            say=say,
+        ).run(seed=seed)
+    finally:
+        await user.close()
+        await examiner.close()
 
 
 async def _teach(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from django.core.management import call_command
 
@@ -16,6 +17,7 @@ from apps.adapters.services import create_policy
 from apps.evaluation.demo.ledger import Subject
 from apps.evaluation.operating import give_key, owner_of, set_training
 from apps.evaluation.patience import patiently
+from apps.evaluation.personalization.account import account_of
 from apps.keys.models import KeyScope
 from apps.keys.services import revoke_key
 from apps.memory.services import set_setting
@@ -39,14 +41,15 @@ class Prepared:
 
 
 @contextmanager
-def prepared(*, tenant_slug: str, api_key: str, resume: bool) -> Iterator[Prepared]:
+def prepared(*, tenant_slug: str, api_key: str, resume: bool, remembers: bool = False) -> Iterator[Prepared]:
     """Make (or, to resume, find) the demo's policy and two keys of the person that `api_key` belongs to.
 
+    A new policy `remembers` what it is told, and is taught it while nobody talks, or it learns from complaints alone.
     The keys are revoked afterwards. Raises `NotFound` where there is nothing to resume.
     """
     tenant, user = owner_of(tenant_slug=tenant_slug, api_key=api_key)
     with tenant_scope(tenant.pk):
-        policy = _latest(tenant.pk) if resume else _fresh(tenant)
+        policy = _latest(tenant.pk) if resume else _fresh(tenant, remembers=remembers)
         set_training(policy, enabled=True, actor=ACTOR)
     keys = [
         give_key(tenant=tenant, user=user, name=name, scopes=scopes, lives=_KEY_LIVES, actor=ACTOR)
@@ -87,10 +90,23 @@ def _numbered() -> dict[int, Policy]:
     return found
 
 
-def _fresh(tenant: Tenant) -> Policy:
+def rest(subject: Subject) -> None:
+    """Stop training and shadow rollouts: what is live stays."""
+    with tenant_scope(subject.tenant_id):
+        policy = Policy.objects.get(pk=subject.policy_id)
+        set_training(policy, enabled=False, actor=ACTOR)
+        set_setting(policy=policy, actor=ACTOR, shadow=False)
+
+
+def account(subject: Subject) -> dict[str, Any]:
+    """Return what was done for the policy in the background."""
+    with tenant_scope(subject.tenant_id):
+        return account_of(Policy.objects.get(pk=subject.policy_id))
+
+
+def _fresh(tenant: Tenant, *, remembers: bool) -> Policy:
     policy = create_policy(tenant=tenant, name=f"demo-{max(_numbered(), default=0) + 1}", actor=ACTOR)
-    # what is shown is what complaints alone do to the weights
-    set_setting(policy=policy, actor=ACTOR, in_prompt=False, shadow=False)
+    set_setting(policy=policy, actor=ACTOR, in_prompt=remembers, shadow=remembers)
     return policy
 
 
