@@ -23,6 +23,7 @@ from django.conf import settings
 
 from trainer.codec import Contract, ContractError
 from trainer.contracts import ErrorLine, ProgressEvent, Ready, StepReport, StepRequest, StepsRequest
+from workers.trainer_command import trainer_command, trainer_environment
 
 logger = logging.getLogger("trainer")
 
@@ -31,8 +32,6 @@ C = TypeVar("C", bound=Contract)
 START_S = 600.0  # until the base is in memory; the first start may read gigabytes
 STOP_S = 3.0  # until a child that was told to end is killed
 TICK_S = 0.25  # how often the parent looks up while it waits
-
-_SECRET = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY")
 
 
 class TrainerDied(Exception):
@@ -262,44 +261,6 @@ class TrainerProcess:
 def trainer_process() -> TrainerProcess:
     """Return this worker process's trainer."""
     return TrainerProcess(trainer_command(), trainer_environment(os.environ))
-
-
-def trainer_command() -> list[str]:
-    """Return the child's command line, under torchrun where there are several ranks."""
-    serve = [
-        sys.executable, "-m", "trainer", "serve",
-        "--model", str(settings.TRAINER_MODEL_PATH),
-        "--device", settings.TRAINER_DEVICE,
-        "--dtype", settings.TRAINER_DTYPE,
-        "--threads", str(settings.TRAINER_THREADS),
-        "--tensor-parallel", str(settings.TRAINER_TENSOR_PARALLEL),
-    ]  # fmt: skip
-    if settings.TRAINER_RANKS == 1:
-        return serve
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--no-python"]
-    ranks = ["--nproc-per-node", str(settings.TRAINER_RANKS)]
-    return [*torchrun, *ranks, sys.executable, "-m", "workers.leash", "0", "--", *serve]
-
-
-def trainer_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the child's environment: no secrets, no network, as many threads as it was given."""
-    kept = {
-        name: value
-        for name, value in environment.items()
-        if name not in _SECRET and not name.endswith(("_KEY", "_PASSWORD", "_TOKEN"))
-    }
-    source = os.pathsep.join(
-        str(place) for place in (settings.BASE_DIR, environment.get("PYTHONPATH")) if place
-    )
-    return {
-        **kept,
-        "PYTHONPATH": source,
-        "PYTHONUNBUFFERED": "1",
-        "OMP_NUM_THREADS": str(settings.TRAINER_THREADS),
-        "OMP_WAIT_POLICY": "PASSIVE",
-        "HF_HUB_OFFLINE": "1",
-        "TOKENIZERS_PARALLELISM": "false",
-    }
 
 
 def _drain(

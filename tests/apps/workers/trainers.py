@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from workers.trainer_process import TrainerProcess, trainer_environment
+from workers.trainer_command import trainer_environment
+from workers.trainer_process import TrainerProcess
 
 FAKE = Path(__file__).with_name("fake_trainer.py")
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 from pytest_django import Settings
 
-from workers.trainer_process import trainer_command, trainer_environment
+from workers.trainer_command import trainer_command, trainer_environment
 
 
 def test_one_rank_is_the_trainer_itself(settings: Settings) -> None:
@@ -39,6 +39,11 @@ def test_ranks_are_divided_into_replicas_as_the_setting_says(settings: Settings)
         "DATABASE_URL",
         "REDIS_URL",
         "SECRET_KEY",
+        "SECRET_KEY_FALLBACKS",
+        "DATABASE_OWNER_URL",
+        "EMAIL_URL",
+        "https_proxy",
+        "PGPASSWORD",
         "ENGINE_ADMIN_KEY",
         "JUDGE_API_KEY",
         "SMTP_PASSWORD",
