@@ -314,7 +314,8 @@ TRAINING_BATCH = env.integer("TRAINING_BATCH", 8)  # samples a step
 TRAINING_FLUSH_S = env.number("TRAINING_FLUSH_S", 1800.0)  # a smaller batch is taken after this long
 TRAINING_MAX_STALENESS = env.integer("TRAINING_MAX_STALENESS", 4)  # steps along the lineage
 LEASE_S = env.number("LEASE_S", 60.0)
-# other bounds than those of `apps/learning/drift/bounds.py`, for all policies that set none themselves
+# other bounds than those of `apps/learning/drift/bounds.py`, for all policies that set none themselves; of those only
+# that of step_k3 was measured, the others are reasoned
 DRIFT_BOUNDS = env.mapping("DRIFT_BOUNDS")  # {"step_k3": {"limit": 2.0, "action": "alert"}}
 FAIR_QUANTUM_S = env.number(
     "FAIR_QUANTUM_S", 30.0
