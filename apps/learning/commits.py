@@ -14,8 +14,9 @@ from apps.conversations.models import TurnKind
 from apps.judging.reasons import Reason
 from apps.learning import exploration, fairness, schedule
 from apps.learning.drift import readings
+from apps.learning.endings import close, config_of, refuse_samples, release, requeue
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainingRun
-from apps.learning.runs import LeaseLost, close, config_of, refuse_samples, release, requeue
+from apps.learning.runs import LeaseLost
 from apps.learning.withdrawn import withdraw
 from kernel import outbox
 from kernel.errors import NotFound

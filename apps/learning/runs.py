@@ -1,6 +1,5 @@
 """Training runs: who may work on one, for how long, and how it is given up. `commits` says how it ends well."""
 
-import dataclasses
 import datetime as dt
 import logging
 import uuid
@@ -13,12 +12,10 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, Policy
-from apps.alerts import services as alerts
-from apps.alerts.models import Event, Severity
-from apps.judging.reasons import Reason
 from apps.learning import fairness, schedule
 from apps.learning.config import TrainingConfig, resolve
 from apps.learning.drift.pauses import why_paused
+from apps.learning.endings import close, give_up, lose, release, requeue
 from apps.learning.models import OPEN_RUN_STATES, RewardBaseline, RunState, Sample, SampleState, TrainingRun
 from kernel import audit
 from kernel.errors import Conflict, InvalidInput, NotFound
@@ -206,7 +203,7 @@ def hand_back(*, run_id: uuid.UUID, fence: int, reason: str, delay_s: float = 0.
         run = TrainingRun.objects.select_for_update().filter(id=run_id).first()
         if run is None or run.state != RunState.RUNNING or run.fence != fence:
             return
-        _lost(run, reason, delay_s=delay_s)
+        lose(run, reason, delay_s=delay_s)
 
 
 def put_down(*, run_id: uuid.UUID, fence: int) -> None:
@@ -241,69 +238,11 @@ def expire_leases() -> int:
             with tenant_scope(tenant_id), transaction.atomic():
                 run = silent.select_for_update(skip_locked=True).filter(id=run_id).first()
                 if run is not None:
-                    _lost(run, "its worker went silent")
+                    lose(run, "its worker went silent")
                     expired += 1
         except InvalidInput as error:
             logger.warning("run %s cannot be put back: %s", run_id, error.message)
     return expired
-
-
-def close(run: TrainingRun, state: RunState, reason: str) -> None:
-    """End a run (locked by the caller). An old holder's fence is no longer good for anything."""
-    run.state = state
-    run.reason = reason[:500]
-    run.lease_until = None
-    run.finished_at = timezone.now()
-    run.save()
-    if state == RunState.FAILED:
-        alerts.alert(
-            tenant_id=run.tenant_id,
-            event=Event.RUN_FAILED,
-            severity=Severity.WARNING,
-            words=f"A training run of {run.policy.name} failed: {run.reason}",
-            done="The live version goes on answering; the next run starts by itself after a pause.",
-            policy_id=run.policy_id,
-            run_id=run.id,
-            data={"policy": run.policy.name, "trigger": run.trigger},
-            dedupe_key=f"failed:{run.id}",
-        )
-
-
-def requeue(run: TrainingRun, reason: str, *, delay_s: float = 0.0) -> None:
-    """Queue a run (locked by the caller) again, not to be taken before `delay_s` seconds, and announce it."""
-    run.state = RunState.QUEUED
-    run.available_at = timezone.now() + dt.timedelta(seconds=delay_s)
-    run.reason = reason[:500]
-    run.lease_until = None
-    run.save()
-    schedule.announce(run, delay_s=delay_s)
-
-
-def release(run: TrainingRun) -> int:
-    """Free the samples that a run (locked by the caller) holds; return how many."""
-    return Sample.objects.filter(run=run, state=SampleState.CLAIMED).update(
-        state=SampleState.READY, run=None, staleness=None, weight=1.0
-    )
-
-
-def give_up(run: TrainingRun, config: TrainingConfig, reason: str) -> None:
-    """Fail a run (locked by the caller) for good; its samples may be why, so they carry a refusal."""
-    close(run, RunState.FAILED, f"gave up after {run.attempts} attempts: {reason}")
-    refuse_samples(run, config, reason)
-
-
-def refuse_samples(run: TrainingRun, config: TrainingConfig, reason: str) -> None:
-    """Free a run's samples after a step that was thrown away; set those aside that were in too many."""
-    for sample in Sample.objects.select_for_update().filter(run=run, state=SampleState.CLAIMED):
-        sample.refusals += 1
-        sample.run = None
-        sample.staleness = None
-        sample.weight = 1.0
-        sample.state = SampleState.READY
-        if sample.refusals >= config.refusals:
-            sample.state = SampleState.DROPPED
-            sample.reason = Reason.QUARANTINED.say(f"after {sample.refusals} refused steps: {reason}")
-        sample.save()
 
 
 def _asked_by(actor: str) -> str:
@@ -349,19 +288,3 @@ def _claimable(run: TrainingRun, now: dt.datetime) -> bool:
     if run.state == RunState.QUEUED:
         return True
     return run.state == RunState.RUNNING and run.lease_until is not None and run.lease_until < now
-
-
-def _lost(run: TrainingRun, reason: str, *, delay_s: float = 0.0) -> None:
-    config = config_of(run)
-    fairness.charge(run)
-    if run.attempts >= config.attempts:
-        give_up(run, config, reason)
-        return
-    release(run)
-    requeue(run, reason, delay_s=delay_s)
-
-
-def config_of(run: TrainingRun) -> TrainingConfig:
-    """Return the configuration a run was claimed under."""
-    known = {field.name for field in dataclasses.fields(TrainingConfig)}
-    return resolve({name: value for name, value in run.config.items() if name in known})

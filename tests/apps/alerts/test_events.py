@@ -11,8 +11,8 @@ from apps.adapters import publishing
 from apps.adapters.models import VersionState
 from apps.adapters.services import point
 from apps.alerts.models import Alert, Delivery, WebhookEndpoint
+from apps.learning.endings import close
 from apps.learning.models import RunState, TrainingRun
-from apps.learning.runs import close
 from tests.tenants import Somebody, add_version
 from workers.alerts import deliver
 

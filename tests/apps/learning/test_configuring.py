@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from apps.adapters.models import Policy, PolicyConfig
 from apps.adapters.services import create_policy
-from apps.learning import runs
+from apps.learning import endings, runs
 from apps.learning.config import TrainingConfig, described, resolve
 from apps.learning.configuring import OPERATORS, changes, configure
 from apps.learning.models import TrainingRun
@@ -240,7 +240,7 @@ def test_a_run_records_the_configuration_it_was_taken_under(somebody: Somebody) 
         row = PolicyConfig.objects.get(policy=somebody.policy, number=run.config_number)
         assert (run.config_number, row.overrides) == (3, {"lr": 0.002, "batch_size": 2})
         assert run.config == resolve(row.overrides).to_json()
-        assert runs.config_of(run) == claim.config
+        assert endings.config_of(run) == claim.config
         itself = TrainingRun.objects.filter(pk=run.pk)
         refused("run_config_is_its_policys", lambda: itself.update(config_number=99))
 
