@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
-import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,33 +12,14 @@ import torch
 
 from trainer.artefact import MANIFEST, OPTIMIZER, WEIGHTS
 from trainer.contracts import (
-    BaselineState,
     InitRequest,
-    LoraSpec,
     ProgressEvent,
-    SampleInput,
-    StepReport,
-    StepRequest,
 )
 from trainer.model.policy import PolicyModel
 from trainer.step import run_init, run_step
 
-from .conftest import HINTED, PROMPT
-
-Make = Callable[..., SampleInput]
-For = Callable[..., StepRequest]
-ZERO = BaselineState(mean=0.0, count=1.0)
-HINT = (HINTED,)
-
-
-def made(report: StepReport) -> Path:
-    assert report.outcome == "made", report.reason
-    assert report.artefact is not None
-    return Path(report.artefact.dir)
-
-
-def nothing_left(request: StepRequest) -> bool:
-    return not list(Path(request.out_dir).parent.iterdir())
+from .conftest import PROMPT
+from .steps import HINT, ZERO, For, Make, made, nothing_left
 
 
 def test_a_step_writes_a_whole_version_and_says_what_it_did(
@@ -102,13 +80,6 @@ def test_equal_rewards_without_a_hint_are_no_signal_and_say_so(
     assert report.reason == "no signal: every reward equals the baseline and there is no hint"
     assert report.baseline.mean == -1.0
     assert nothing_left(request)
-
-
-def test_an_empty_or_useless_batch_says_why(model: PolicyModel, sample: Make, request_for: For) -> None:
-    assert run_step(model, request_for("none", [])).reason == "no signal: no samples"
-    report = run_step(model, request_for("cut", [sample(1, reward=1.0, truncated=True)]))
-    assert report.reason == "no signal: cut by the length limit: no reward; no hint"
-    assert report.samples[0].parts == ()
 
 
 KINDS = ["sampled", "full_kl", "top_k", "top_k_select"]
@@ -212,183 +183,6 @@ def test_micro_batches_change_nothing_but_memory(
         assert reports[0].metrics[name] == pytest.approx(reports[1].metrics[name], rel=1e-3, abs=1e-6)
 
 
-def test_several_updates_leave_the_ratio_to_prox(model: PolicyModel, sample: Make, request_for: For) -> None:
-    samples = [sample(s, reward=1.0 if s % 2 else -1.0) for s in range(6)]
-    report = run_step(model, request_for("one", samples, updates=3, baseline=ZERO))
-    made(report)
-    assert report.artefact is not None
-    assert report.artefact.step == 3
-    assert {outcome.tokens for outcome in report.samples} == {6}
-
-
-def test_several_epochs_leave_the_ratio_to_prox_and_the_gauge_shows_it(
-    model: PolicyModel, sample: Make, request_for: For
-) -> None:
-    samples = [sample(1, reward=1.0), sample(2, reward=-1.0)]
-    once = run_step(model, request_for("once", samples, baseline=ZERO, lr=0.02))
-    twice = run_step(model, request_for("twice", samples, baseline=ZERO, lr=0.02, epochs=4))
-    made(once)
-    made(twice)
-    assert once.metrics["clip_fraction"] == 0.0
-    assert twice.metrics["clip_fraction"] > 0.3  # the drift bound of that measure
-
-
-def test_a_learning_rate_too_low_changes_next_to_nothing(
-    model: PolicyModel, sample: Make, request_for: For
-) -> None:
-    samples = [sample(1, reward=1.0), sample(2, reward=-1.0)]
-    low = run_step(model, request_for("low", samples, baseline=ZERO, lr=1e-6))
-    usual = run_step(model, request_for("usual", samples, baseline=ZERO, lr=4e-3))
-    made(low)
-    assert 0.0 < low.metrics["step_logprob_abs_diff"] < 1e-3  # the drift bound of that measure
-    assert usual.metrics["step_logprob_abs_diff"] > 50 * low.metrics["step_logprob_abs_diff"]
-
-
-def test_rewards_that_never_vary_end_in_no_signal(model: PolicyModel, sample: Make, request_for: For) -> None:
-    """A judge that is pleased by anything: the advantage goes to 0 and nothing more is learned from it."""
-    baseline, seen = BaselineState(mean=0.0, count=1.0), []
-    for number in range(60):
-        samples = [sample(seed, reward=1.0) for seed in range(4)]
-        report = run_step(model, request_for(f"{number}", samples, baseline=baseline, dry_run=True))
-        seen.append(report.metrics["advantage_abs_mean"])
-        baseline = BaselineState(mean=baseline.mean, count=baseline.count)
-        for _ in samples:
-            count = 0.9 * baseline.count + 1
-            baseline = BaselineState(
-                mean=(baseline.mean or 0.0) + (1.0 - (baseline.mean or 0.0)) / count, count=count
-            )
-        if report.code == "no_signal":
-            break
-    assert seen[0] == 1.0
-    assert seen == sorted(seen, reverse=True)
-    assert report.code == "no_signal"
-
-
-@pytest.mark.parametrize("kind", ["top_k", "top_k_select"])
-def test_several_updates_compare_with_the_policy_as_the_step_began(
-    model: PolicyModel, sample: Make, request_for: For, kind: str
-) -> None:
-    samples = [sample(s, hint_prompt_ids=HINT) for s in range(4)]
-    report = run_step(model, request_for("one", samples, updates=2, loss_opd_kind=kind, lr=0.05))
-    made(report)
-    assert report.metrics["opd_kl_mean"] > 0
-
-
-def test_an_interpolated_prox_goes_by_each_samples_staleness(
-    model: PolicyModel, sample: Make, request_for: For
-) -> None:
-    def loss(staleness: int, **fields: object) -> float:
-        on_policy = sample(1, length=8)
-        assert on_policy.output_logprobs is not None
-        gaps = (-0.5, 0.5, -0.1, 0.1, -0.9, 0.9, 0.3, -0.3)
-        moved = [min(0.0, said + gap) for said, gap in zip(on_policy.output_logprobs, gaps, strict=True)]
-        off = SampleInput.from_json(
-            {**on_policy.to_json(), "output_logprobs": moved, "reward": 1.0, "staleness": staleness}
-        )
-        request = request_for("r", [off], baseline=ZERO, dry_run=True, min_ess=0.0, **fields)
-        return run_step(model, request).metrics["loss"]
-
-    fresh, plain = loss(0), loss(0, loss_policy_form="plain")
-    assert loss(0, loss_prox="interpolated") == pytest.approx(fresh)
-    # one step back the anchor is the sampler, so the weight is 1 and the ratio is the whole of it
-    assert loss(1, loss_prox="interpolated") == pytest.approx(plain)
-    assert loss(1) == pytest.approx(fresh)
-    assert plain != pytest.approx(fresh, rel=1e-3)
-
-
-@pytest.mark.parametrize("form", ["gspo", "cispo"])
-@pytest.mark.parametrize("aggregation", ["token", "sequence", "constant"])
-def test_every_form_makes_a_step(
-    model: PolicyModel, sample: Make, request_for: For, form: str, aggregation: str
-) -> None:
-    samples = [sample(1, reward=1.0), sample(2, reward=-1.0, hint_prompt_ids=HINT)]
-    report = run_step(
-        model,
-        request_for(
-            "one",
-            samples,
-            loss_policy_form=form,
-            loss_aggregation=aggregation,
-            loss_kl_weight=0.1,
-            baseline=ZERO,
-        ),
-    )
-    made(report)
-    assert report.metrics["geometric_outside_fraction"] == 0.0
-
-
-def test_rollouts_of_another_policy_are_refused(model: PolicyModel, sample: Make, request_for: For) -> None:
-    one = sample(1, reward=1.0)
-    far = SampleInput.from_json({**one.to_json(), "output_logprobs": [-20.0] * 6})
-    request = request_for("one", [far], baseline=ZERO)
-    report = run_step(model, request)
-    assert (report.outcome, report.code) == ("refused", "rollout_kl")
-    assert nothing_left(request)
-
-
-def test_too_small_an_effective_sample_is_skipped(model: PolicyModel, sample: Make, request_for: For) -> None:
-    one = sample(1, length=10, reward=1.0)
-    assert one.output_logprobs is not None
-    shifted = (one.output_logprobs[0] - 4.0, *one.output_logprobs[1:])
-    stale = SampleInput.from_json({**one.to_json(), "output_logprobs": list(shifted)})
-    request = request_for("one", [stale], baseline=ZERO, max_rollout_k3=1e6)
-    report = run_step(model, request)
-    assert (report.outcome, report.code, report.baseline) == ("skipped", "low_ess", ZERO)
-    assert report.metrics["ess"] < 0.3
-    assert nothing_left(request)
-
-
-@pytest.mark.parametrize(
-    ("bound", "code"), [({"max_grad_norm": 1e-6}, "grad_norm"), ({"max_step_k3": 1e-9}, "step_kl")]
-)
-def test_a_step_past_its_bound_is_thrown_away(
-    model: PolicyModel, sample: Make, request_for: For, bound: dict[str, float], code: str
-) -> None:
-    request = request_for("one", [sample(1, hint_prompt_ids=HINT)], **bound)
-    report = run_step(model, request)
-    assert (report.outcome, report.code) == ("refused", code)
-    assert nothing_left(request)
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_numbers_that_are_not_finite_are_refused(
-    model: PolicyModel, sample: Make, request_for: For, value: float
-) -> None:
-    parent = made(run_step(model, request_for("parent", [sample(1, hint_prompt_ids=HINT)])))
-    from safetensors.torch import load, save
-
-    tensors = load((parent / WEIGHTS).read_bytes())
-    tensors[min(tensors)][0, 0] = value
-    (parent / WEIGHTS).write_bytes(save(tensors))
-    (parent / MANIFEST).unlink()
-    request = request_for("one", [sample(2, hint_prompt_ids=HINT)], parent_dir=str(parent))
-    report = run_step(model, request)
-    assert (report.outcome, report.code) == ("refused", "not_finite")
-    assert not Path(request.out_dir).exists()
-    json.dumps(report.to_json(), allow_nan=False)
-    made(run_step(model, request_for("after", [sample(2, hint_prompt_ids=HINT)])))
-
-
-def test_a_parent_that_is_not_what_it_was_is_not_used(
-    model: PolicyModel, sample: Make, request_for: For
-) -> None:
-    samples = [sample(1, hint_prompt_ids=HINT)]
-    parent = made(run_step(model, request_for("parent", samples)))
-    other = run_step(model, request_for("hash", samples, parent_dir=str(parent), parent_hash="0" * 64))
-    assert (other.outcome, other.code) == ("failed", "bad_parent")
-    shape = run_step(
-        model, request_for("shape", samples, parent_dir=str(parent), lora=LoraSpec(rank=8, alpha=16.0))
-    )
-    assert (shape.outcome, shape.code) == ("failed", "bad_parent")
-    with (parent / OPTIMIZER).open("r+b") as file:
-        file.seek(-1, os.SEEK_END)
-        file.write(b"\x01")
-    bitrot = run_step(model, request_for("bitrot", samples, parent_dir=str(parent)))
-    assert (bitrot.outcome, bitrot.code) == ("failed", "bad_parent")
-    gone = run_step(model, request_for("gone", samples, parent_dir=str(parent / "nowhere")))
-    assert (gone.outcome, gone.code) == ("failed", "bad_parent")
-
-
 def test_a_step_from_an_earlier_version_starts_from_its_own_optimiser_state(
     model: PolicyModel, sample: Make, request_for: For
 ) -> None:
@@ -403,31 +197,6 @@ def test_a_step_from_an_earlier_version_starts_from_its_own_optimiser_state(
     for name in (WEIGHTS, OPTIMIZER):
         assert (again / name).read_bytes() == (sixth / name).read_bytes(), name
         assert (again / name).read_bytes() != (fifth / name).read_bytes(), name
-
-
-def test_a_full_disk_leaves_nothing_behind(
-    model: PolicyModel, sample: Make, request_for: For, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written = []
-
-    def full(handle: int) -> None:
-        written.append(handle)
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    request = request_for("one", [sample(1, hint_prompt_ids=HINT)])
-    report = run_step(model, request)
-    assert (report.outcome, report.code, len(written)) == ("failed", "no_space", 1)
-    assert report.reason.startswith("no space")
-    assert nothing_left(request)
-
-
-def test_a_version_is_never_replaced(model: PolicyModel, sample: Make, request_for: For) -> None:
-    request = request_for("one", [sample(1, hint_prompt_ids=HINT)])
-    before = (made(run_step(model, request)) / MANIFEST).read_bytes()
-    report = run_step(model, request)
-    assert (report.outcome, report.code) == ("failed", "out_dir_exists")
-    assert (Path(request.out_dir) / MANIFEST).read_bytes() == before
 
 
 def test_progress_is_told_phase_by_phase(model: PolicyModel, sample: Make, request_for: For) -> None:
@@ -461,27 +230,3 @@ def test_a_dry_run_reports_and_writes_nothing(model: PolicyModel, sample: Make, 
     assert (report.outcome, report.code, report.baseline) == ("no_op", "dry_run", ZERO)
     assert report.metrics["grad_norm"] > 0
     assert nothing_left(request)
-
-
-def test_a_sample_over_the_length_bound_is_left_out(
-    model: PolicyModel, sample: Make, request_for: For
-) -> None:
-    samples = [sample(1, reward=1.0), sample(2, length=30, reward=1.0)]
-    report = run_step(model, request_for("one", samples, baseline=ZERO, max_sequence_tokens=20))
-    made(report)
-    assert [outcome.parts for outcome in report.samples] == [("rl",), ()]
-    assert report.samples[1].reason == "longer than the limit of 20 tokens"
-
-
-def test_a_schedule_follows_the_lineage_through_restarts(
-    model: PolicyModel, sample: Make, request_for: For
-) -> None:
-    parent, rates = None, []
-    for step in range(4):
-        fields = {"warmup_steps": 2, "schedule": "linear", "schedule_steps": 4, "lr_floor": 0.5, "lr": 1e-3}
-        report = run_step(
-            model, request_for(f"{step}", [sample(step, hint_prompt_ids=HINT)], parent_dir=parent, **fields)
-        )
-        parent = str(made(report))
-        rates.append(report.metrics["lr"])
-    assert rates == pytest.approx([5e-4, 1e-3, 1e-3, 8.75e-4])
