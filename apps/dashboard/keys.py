@@ -7,11 +7,12 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from apps.adapters.models import Policy
 from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
 from apps.keys import services
@@ -39,12 +40,21 @@ class NewKey(forms.Form):
         label="It may",
         widget=forms.CheckboxSelectMultiple,
     )
+    policies = forms.TypedMultipleChoiceField(
+        coerce=uuid.UUID, required=False, label="Only these policies", widget=forms.CheckboxSelectMultiple
+    )
     days = forms.IntegerField(min_value=1, max_value=3650, required=False, label="Ends after (days)")
+
+    def __init__(self, policies: QuerySet[Policy], data: QueryDict | None = None) -> None:
+        super().__init__(data)
+        field = self.fields["policies"]
+        assert isinstance(field, forms.TypedMultipleChoiceField)  # noqa: S101  # as above
+        field.choices = [(str(policy.pk), policy.name) for policy in policies]
 
 
 def _keys(place: Place) -> QuerySet[ApiKey]:
     """Return the keys that a person may see and end: their own, or everybody's for who manages the tenant."""
-    rows = ApiKey.objects.select_related("user", "limit")
+    rows = ApiKey.objects.select_related("user", "limit").prefetch_related("policies__policy")
     return rows if place.manages else rows.filter(user_id=place.user.pk)
 
 
@@ -52,7 +62,7 @@ def _keys(place: Place) -> QuerySet[ApiKey]:
 @tenant_page(needs=Access.TALK)
 def keys(request: HttpRequest, place: Place) -> HttpResponse:
     """List keys; make one, which this answer shows and nothing after it."""
-    form = NewKey(request.POST if request.method == "POST" else None)
+    form = NewKey(_policies(), request.POST if request.method == "POST" else None)
     made: tuple[ApiKey, str] | None = None
     if request.method == "POST" and form.is_valid():
         days = form.cleaned_data["days"]
@@ -63,12 +73,13 @@ def keys(request: HttpRequest, place: Place) -> HttpResponse:
                 name=form.cleaned_data["name"],
                 scopes=form.cleaned_data["scopes"],
                 expires_at=timezone.now() + dt.timedelta(days=days) if days else None,
+                policies=form.cleaned_data["policies"] or None,
                 actor=place.actor,
             )
         except AttuneError as error:
             form.add_error(error.field if error.field in form.fields else None, error.message)
         else:
-            form = NewKey()
+            form = NewKey(_policies())
     return _page(request, place, form, made)
 
 
@@ -80,6 +91,7 @@ def _page(request: HttpRequest, place: Place, form: NewKey, made: tuple[ApiKey, 
         page=listed(request, _keys(place)),
         form=form,
         made=made,
+        policies=list(_policies()),
         scopes=[(scope.value, words) for scope, words in SCOPES.items()],
         overlaps=OVERLAPS.items(),
         api_base=settings.API_BASE,
@@ -102,7 +114,34 @@ def rotate(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpRespons
     except AttuneError as error:
         messages.error(request, error.message)
         return redirect("dashboard:keys", tenant=place.tenant.slug)
-    return _page(request, place, NewKey(), made)
+    return _page(request, place, NewKey(_policies()), made)
+
+
+@require_POST
+@tenant_page(needs=Access.TALK)
+def limit(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpResponse:
+    """Limit a key to the policies that are ticked; none ticked is no limit, which has to be said."""
+    _own(place, key_id)
+    try:
+        chosen = [uuid.UUID(one) for one in request.POST.getlist("policies")]
+    except ValueError as error:
+        raise Http404 from error
+    if not chosen and request.POST.get("all") != "on":
+        messages.error(request, "Tick the policies that the key may name, or that it may name all.")
+        return redirect("dashboard:keys", tenant=place.tenant.slug)
+    try:
+        key = services.set_policies(
+            tenant_id=place.tenant.pk,
+            key_id=key_id,
+            policies=None if request.POST.get("all") == "on" else chosen,
+            actor=place.actor,
+        )
+    except AttuneError as error:
+        messages.error(request, error.message)
+    else:
+        which = "only these policies" if key.some_policies else "every policy"
+        messages.success(request, f"From its next request on {key} may name {which}.")
+    return redirect("dashboard:keys", tenant=place.tenant.slug)
 
 
 @require_POST
@@ -113,6 +152,10 @@ def revoke(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpRespons
     key = services.revoke_key(tenant_id=place.tenant.pk, key_id=key_id, actor=place.actor)
     messages.success(request, f"{key} is revoked: the next request with it is refused.")
     return redirect("dashboard:keys", tenant=place.tenant.slug)
+
+
+def _policies() -> QuerySet[Policy]:
+    return Policy.objects.order_by("name")
 
 
 def _own(place: Place, key_id: uuid.UUID) -> None:

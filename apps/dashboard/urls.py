@@ -34,6 +34,7 @@ _OF_A_TENANT = [
     path("keys", keys.keys, name="keys"),
     path("keys/<uuid:key_id>/rotate", keys.rotate, name="rotate"),
     path("keys/<uuid:key_id>/revoke", keys.revoke, name="revoke"),
+    path("keys/<uuid:key_id>/policies", keys.limit, name="key_policies"),
     path("members", people.members, name="members"),
     path("members/<uuid:membership_id>", people.member, name="member"),
     path("invitations", people.invite, name="invite"),

@@ -99,6 +99,7 @@ def _give_feedback(*, authorization: str | None, idempotency_key: str | None, bo
         tenant_id=caller.tenant_id,
         user_id=caller.user_id,
         turn_id=_turn_id(given),
+        policy_ids=caller.policies,
         score=_score(given),
         correction=_correction(given),
         idempotency_key=idempotency_key,

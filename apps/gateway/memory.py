@@ -55,7 +55,7 @@ def _list(authorization: str | None, query: Mapping[str, str]) -> dict[str, Any]
         raise fields.wrong("state", "`active`, `learned` or `superseded`")
     after = _id(query["after"], "after") if "after" in query else None
     with tenant_scope(caller.tenant_id):
-        policy = _policy(query.get("model", "default"))
+        policy = _policy(caller, query.get("model", "default"))
         person = _person(caller, policy, fields.text(query, "user", longest=_LONGEST_NAME))
         if person is None:
             return {"object": "list", "data": [], "has_more": False}
@@ -86,7 +86,7 @@ def _add(authorization: str | None, body: bytes) -> dict[str, Any]:
     name = given.get("model", "default")
     with tenant_scope(caller.tenant_id):
         row = services.add_preference(
-            policy_id=_policy(name).id,
+            policy_id=_policy(caller, name).id,
             user_id=caller.user_id,
             end_user=end_user,
             text=text,
@@ -114,7 +114,7 @@ def _edit(authorization: str | None, name: str, body: bytes) -> dict[str, Any]:
         raise InvalidInput("Give a `text`, `pinned` or both.", field="text")
     with tenant_scope(caller.tenant_id):
         row = services.edit_preference(
-            preference_id=_id(name, "id"),
+            preference_id=_within_reach(caller, name),
             user_id=caller.user_id,
             text=text,
             pinned=pinned,
@@ -126,7 +126,9 @@ def _edit(authorization: str | None, name: str, body: bytes) -> dict[str, Any]:
 def _delete(authorization: str | None, name: str) -> dict[str, Any]:
     caller = _chatting(authorization)
     with tenant_scope(caller.tenant_id):
-        services.delete_preference(preference_id=_id(name, "id"), user_id=caller.user_id, actor=caller.actor)
+        services.delete_preference(
+            preference_id=_within_reach(caller, name), user_id=caller.user_id, actor=caller.actor
+        )
     return {"id": name, "object": "memory.deleted", "deleted": True}
 
 
@@ -135,9 +137,19 @@ def _found(caller: Caller, preference_id: uuid.UUID) -> Any:
         state=PreferenceState.DELETED
     )
     row = with_words(rows).exclude(words="").select_related("end_user", "policy").first()
-    if row is None:
+    if row is None or not caller.may_name(row.policy_id):
         raise NotFound("There is no such preference.", field="id")
     return row
+
+
+def _within_reach(caller: Caller, name: str) -> uuid.UUID:
+    """Return the id of a preference, unless it is of a policy that the key may not name."""
+    preference_id = _id(name, "id")
+    if caller.policies is not None:
+        of_policy = Preference.objects.filter(id=preference_id).values_list("policy_id", flat=True).first()
+        if of_policy not in caller.policies:
+            raise NotFound("There is no such preference.", field="id")
+    return preference_id
 
 
 def _object(row: Any) -> dict[str, Any]:
@@ -168,10 +180,10 @@ def _chatting(authorization: str | None) -> Caller:
     return caller
 
 
-def _policy(name: Any) -> Policy:
+def _policy(caller: Caller, name: Any) -> Policy:
     known = isinstance(name, str) and fields.is_name(name, longest=60)
     policy = Policy.objects.filter(name=name).first() if known else None
-    if policy is None:
+    if policy is None or not caller.may_name(policy.pk):
         raise NotFound("The model does not exist.", field="model", code="model_not_found")
     return policy
 

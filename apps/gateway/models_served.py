@@ -76,8 +76,8 @@ class Target:
 def resolve_model(*, caller: Caller, model: ModelName, found: Mapping[str, Any]) -> Target:
     """Return what `model` names for this caller, given what `attune_look_up` found.
 
-    A number needs the `evaluate` scope. Raises NotFound (`model_not_found`) for what is not there, or not
-    this tenant's.
+    A number needs the `evaluate` scope. Raises NotFound (`model_not_found`) for what is not there, not
+    this tenant's, or none of the policies that the key is limited to: the look-up finds no other.
     """
     policy, version = found["policy"], found["version"]
     if policy is None:
@@ -100,10 +100,10 @@ def resolve_model(*, caller: Caller, model: ModelName, found: Mapping[str, Any])
 
 
 def list_models(*, caller: Caller) -> list[dict[str, Any]]:
-    """Return the tenant's policies as OpenAI's model objects, with the live version of each."""
+    """Return the policies that a caller may name as OpenAI's model objects, with the live version of each."""
     with tenant_scope(caller.tenant_id):
         policies = Policy.objects.select_related("live").order_by("name")
-        return [_model(policy) for policy in policies]
+        return [_model(policy) for policy in policies if caller.may_name(policy.pk)]
 
 
 def _model(policy: Policy) -> dict[str, Any]:

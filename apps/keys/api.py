@@ -3,13 +3,14 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from apps.accounts.models import Tenant, User
 from apps.keys import services
+from apps.keys.limiting import MOST_POLICIES
 from apps.keys.models import LONGEST_NAME, ApiKey, KeyScope, Limit
 from kernel.rest.caller import Access
 from kernel.rest.views import ScopedViewSet
@@ -32,14 +33,34 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
     prefix = serializers.CharField(source="__str__", read_only=True, help_text="What may be shown of it.")
     user = serializers.UUIDField(source="user_id", read_only=True)
     limit = LimitSerializer(read_only=True, allow_null=True, default=None)
+    policies = serializers.SerializerMethodField(
+        help_text="Ids of the only policies that it may name; null: all of the tenant's."
+    )
 
     class Meta:
         model = ApiKey
         fields = [
-            *("id", "prefix", "name", "user", "scopes", "limit"),
+            *("id", "prefix", "name", "user", "scopes", "policies", "limit"),
             *("created_at", "expires_at", "revoked_at", "last_used_at"),
         ]
         read_only_fields = fields
+
+    @extend_schema_field(serializers.ListField(child=serializers.UUIDField(), allow_null=True))
+    def get_policies(self, key: ApiKey) -> list[str] | None:
+        """Return the ids, sorted."""
+        return sorted(str(one.policy_id) for one in key.policies.all()) if key.some_policies else None
+
+
+class KeyPoliciesSerializer(serializers.Serializer[Any]):
+    """Which policies a key may name."""
+
+    policies = serializers.ListField(
+        child=serializers.UUIDField(),
+        min_length=1,
+        max_length=MOST_POLICIES,
+        allow_null=True,
+        help_text="Ids; null: all of the tenant's, those to come too.",
+    )
 
 
 class NewKeySerializer(serializers.Serializer[Any]):
@@ -50,6 +71,15 @@ class NewKeySerializer(serializers.Serializer[Any]):
         child=serializers.ChoiceField(choices=KeyScope.choices), min_length=1, max_length=len(KeyScope)
     )
     expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    policies = serializers.ListField(
+        child=serializers.UUIDField(),
+        min_length=1,
+        max_length=MOST_POLICIES,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Ids of the only policies that it may name; not for keys that read or manage.",
+    )
 
 
 class RotationSerializer(serializers.Serializer[Any]):
@@ -78,7 +108,7 @@ class KeysApi(ScopedViewSet[ApiKey]):
 
     def rows(self) -> QuerySet[ApiKey]:
         """Return the keys that the caller may see."""
-        rows = ApiKey.objects.select_related("limit")
+        rows = ApiKey.objects.select_related("limit").prefetch_related("policies")
         return rows if self.caller.sees_everybody else rows.filter(user_id=self.caller.user_id)
 
     @extend_schema(request=NewKeySerializer, responses={201: SecretSerializer})
@@ -97,7 +127,7 @@ class KeysApi(ScopedViewSet[ApiKey]):
     @extend_schema(request=RotationSerializer, responses={201: SecretSerializer})
     @action(detail=True, methods=["post"])
     def rotate(self, request: Any, pk: Any = None) -> Response:
-        """Make a successor with the same name, scopes and expiry."""
+        """Make a successor with the same name, scopes, policies and expiry."""
         del request, pk
         key, secret = services.rotate_key(
             tenant_id=self.caller.tenant_id,
@@ -114,6 +144,19 @@ class KeysApi(ScopedViewSet[ApiKey]):
         del request, pk
         key = services.revoke_key(
             tenant_id=self.caller.tenant_id, key_id=self.get_object().pk, actor=self.caller.actor
+        )
+        return Response(KeySerializer(key).data)
+
+    @extend_schema(request=KeyPoliciesSerializer, responses=KeySerializer)
+    @action(detail=True, methods=["put"])
+    def policies(self, request: Any, pk: Any = None) -> Response:
+        """Limit a key to some policies, or to none, from its next request on."""
+        del request, pk
+        key = services.set_policies(
+            tenant_id=self.caller.tenant_id,
+            key_id=self.get_object().pk,
+            actor=self.caller.actor,
+            **self.body(KeyPoliciesSerializer),
         )
         return Response(KeySerializer(key).data)
 

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from apps.adapters.models import Policy
 from kernel.tenant_models import TenantModel
 
 LONGEST_NAME = 100
@@ -19,6 +20,10 @@ class KeyScope(models.TextChoices):
     EVALUATE = "evaluate"  # may name a version that is not live: `default@12`
 
 
+OF_THE_WHOLE_TENANT = (KeyScope.READ, KeyScope.MANAGE)
+"""Scopes of /api, which speaks of all of the tenant: no key has one of them and is limited to some policies."""
+
+
 class ApiKey(TenantModel):
     """A key `at-<public id>-<secret>` of one user of one tenant."""
 
@@ -27,12 +32,39 @@ class ApiKey(TenantModel):
     public_id = models.CharField(max_length=24, unique=True)
     secret_sha256 = models.BinaryField(max_length=32)
     scopes = ArrayField(models.CharField(max_length=10, choices=KeyScope.choices))
+    some_policies = models.BooleanField(
+        default=False, help_text="Only those of its `KeyPolicy` rows; where they are gone, none."
+    )
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, help_text="Written at most once a minute.")
 
+    class Meta:
+        constraints = [
+            # what rows of other tables refer to that must be of the same tenant
+            models.UniqueConstraint(fields=["tenant", "id"], name="key_of_its_tenant"),
+            models.CheckConstraint(
+                condition=models.Q(some_policies=False) | ~models.Q(scopes__overlap=[*OF_THE_WHOLE_TENANT]),
+                name="key_of_some_policies_only_talks",
+            ),
+        ]
+
     def __str__(self) -> str:
         return f"at-{self.public_id}-…"
+
+
+class KeyPolicy(TenantModel):
+    """A policy that a key of some policies may name. Postgres holds both to the row's tenant."""
+
+    key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="policies")
+    policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        verbose_name_plural = "key policies"
+        constraints = [models.UniqueConstraint(fields=["key", "policy"], name="key_policy_once")]
+
+    def __str__(self) -> str:
+        return f"{self.key} may name {self.policy}"
 
 
 class Limit(TenantModel):

@@ -15,6 +15,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from apps.accounts.models import Membership, Tenant, User
+from apps.keys import limiting
 from apps.keys.header import Credential, parse_authorization
 from apps.keys.models import LONGEST_NAME, ApiKey, KeyScope, Limit
 from kernel.audit import record
@@ -29,7 +30,7 @@ _LAST_USED_EVERY = dt.timedelta(minutes=1)
 _NO_KEY = hashlib.sha256(b"no key").digest()
 
 _FIND = (
-    "SELECT id, tenant_id, user_id, secret_sha256, scopes, expires_at, revoked_at, last_used_at, may_act"
+    "SELECT id, tenant_id, user_id, secret_sha256, scopes, expires_at, revoked_at, last_used_at, may_act, policies"
     " FROM attune_find_key(%s)"
 )
 
@@ -43,6 +44,8 @@ class Caller:
     key_id: uuid.UUID
     public_id: str
     scopes: frozenset[str]
+    policies: frozenset[uuid.UUID] | None = None
+    """The only ones that it may name; None: every policy of the tenant."""
 
     @property
     def actor(self) -> str:
@@ -53,6 +56,10 @@ class Caller:
         """Raise Forbidden unless the key has this scope."""
         if scope.value not in self.scopes:
             raise Forbidden(f"This key lacks the scope `{scope.value}`.", code="insufficient_scope")
+
+    def may_name(self, policy_id: uuid.UUID) -> bool:
+        """Whether a policy of the tenant exists for this key."""
+        return self.policies is None or policy_id in self.policies
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,7 @@ class FoundKey:
     """Revoked or expired."""
     unseen: bool
     """Whether `note_use` is due."""
+    policies: frozenset[uuid.UUID] | None = None
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
@@ -83,6 +91,7 @@ class FoundKey:
             may_act=found["may_act"],
             ended=found["ended"],
             unseen=unseen_s is None or unseen_s > _LAST_USED_EVERY.total_seconds(),
+            policies=None if found["policies"] is None else frozenset(map(uuid.UUID, found["policies"])),
         )
 
 
@@ -99,7 +108,18 @@ def authenticate(header: str | None) -> Caller:
         row = cursor.fetchone()
     found = None
     if row is not None:
-        key_id, tenant_id, user_id, secret, scopes, expires_at, revoked_at, last_used_at, may_act = row
+        (
+            key_id,
+            tenant_id,
+            user_id,
+            secret,
+            scopes,
+            expires_at,
+            revoked_at,
+            last_used_at,
+            may_act,
+            policies,
+        ) = row
         now = timezone.now()
         found = FoundKey(
             id=key_id,
@@ -110,6 +130,7 @@ def authenticate(header: str | None) -> Caller:
             may_act=may_act,
             ended=revoked_at is not None or (expires_at is not None and expires_at <= now),
             unseen=last_used_at is None or now - last_used_at > _LAST_USED_EVERY,
+            policies=None if policies is None else frozenset(policies),
         )
     caller = recognise(credential, found)
     if found is not None and found.unseen:
@@ -125,7 +146,9 @@ def recognise(credential: Credential, found: FoundKey | None) -> Caller:
         raise Unauthenticated("The API key is not valid.", code="invalid_api_key")
     if found.ended or not found.may_act:
         raise Unauthenticated("The API key is revoked or expired.", code="invalid_api_key")
-    return Caller(found.tenant_id, found.user_id, found.id, credential.public_id, found.scopes)
+    return Caller(
+        found.tenant_id, found.user_id, found.id, credential.public_id, found.scopes, found.policies
+    )
 
 
 def note_use(*, tenant_id: uuid.UUID, key_id: uuid.UUID) -> None:
@@ -143,9 +166,13 @@ def create_key(
     name: str,
     scopes: Sequence[KeyScope | str],
     expires_at: dt.datetime | None = None,
+    policies: Sequence[uuid.UUID] | None = None,
     actor: str | None = None,
 ) -> tuple[ApiKey, str]:
-    """Create a key of a member of the tenant; returns it with its text, which is never seen again."""
+    """Create a key of a member of the tenant; returns it with its text, which is never seen again.
+
+    `policies` are the only ones that it may name; None: all, those to come too.
+    """
     wanted = sorted({KeyScope(scope).value for scope in scopes})
     if not wanted:
         raise InvalidInput("A key needs at least one scope.", field="scopes")
@@ -159,12 +186,13 @@ def create_key(
         key, text = _issue(
             tenant_id=tenant.id, user_id=user.id, name=name, scopes=wanted, expires_at=expires_at
         )
+        names = limiting.limit_to(key, policies) if policies is not None else None
         record(
             actor=actor or f"user:{user.id}",
             action="key.create",
             target=f"key:{key.public_id}",
             tenant_id=tenant.id,
-            detail={"name": name, "scopes": wanted},
+            detail={"name": name, "scopes": wanted} | ({"policies": names} if names is not None else {}),
         )
     return key, text
 
@@ -172,7 +200,7 @@ def create_key(
 def rotate_key(
     *, tenant_id: uuid.UUID, key_id: uuid.UUID, actor: str, overlap_s: float
 ) -> tuple[ApiKey, str]:
-    """Issue a key with the same name, scopes and expiry; the old one ends after `overlap_s` seconds."""
+    """Issue a key with the same name, scopes, policies and expiry; the old one ends after `overlap_s` seconds."""
     if overlap_s < 0:
         raise InvalidInput("The overlap cannot be negative.", field="overlap_s")
     with tenant_scope(tenant_id), transaction.atomic():
@@ -187,6 +215,7 @@ def rotate_key(
             scopes=old.scopes,
             expires_at=old.expires_at,
         )
+        limiting.hand_over(old, key)
         ends = now + dt.timedelta(seconds=overlap_s)
         old.expires_at = ends if old.expires_at is None else min(ends, old.expires_at)
         old.save(update_fields=["expires_at"])
@@ -208,6 +237,23 @@ def revoke_key(*, tenant_id: uuid.UUID, key_id: uuid.UUID, actor: str) -> ApiKey
             key.revoked_at = timezone.now()
             key.save(update_fields=["revoked_at"])
             record(actor=actor, action="key.revoke", target=f"key:{key.public_id}", tenant_id=tenant_id)
+    return key
+
+
+def set_policies(
+    *, tenant_id: uuid.UUID, key_id: uuid.UUID, policies: Sequence[uuid.UUID] | None, actor: str
+) -> ApiKey:
+    """Let a key name only these policies (None: all), from its next request on every process. Audited."""
+    with tenant_scope(tenant_id), transaction.atomic():
+        key = _locked(key_id)
+        names = limiting.limit_to(key, policies)
+        record(
+            actor=actor,
+            action="key.policies",
+            target=f"key:{key.public_id}",
+            tenant_id=tenant_id,
+            detail={"policies": names},
+        )
     return key
 
 

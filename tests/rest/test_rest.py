@@ -233,3 +233,26 @@ def test_a_person_in_the_browser_needs_no_key_but_the_token(acme: Rows) -> None:
     refused(forged, 403, "permission_denied")
     with system_scope("look"):
         assert ApiKey.objects.count() == 1
+
+
+def test_a_key_is_limited_to_policies(acme: Rows, owner: Api) -> None:
+    other = fill("globex")
+    default = str(acme.policy.pk)
+    coder = owner.ask("POST", "policies", {"name": "coder"}).json()["id"]
+    asked = {"name": "ci", "scopes": ["chat"], "policies": [default]}
+    made = owner.ask("POST", "keys", asked)
+    assert (made.status_code, made.json()["key"]["policies"]) == (201, [default])
+    path = f"keys/{made.json()['key']['id']}"
+    changed = owner.ask("PUT", f"{path}/policies", {"policies": [coder, default]})
+    assert (changed.status_code, changed.json()["policies"]) == (200, sorted([coder, default]))
+    for wrong, status, code in (
+        ([], 400, "invalid_input"),
+        (["x"], 400, "invalid_input"),
+        ([str(other.policy.pk)], 404, "not_found"),
+    ):
+        answer = owner.ask("PUT", f"{path}/policies", {"policies": wrong})
+        refused(answer, status, code, "policies.0" if wrong == ["x"] else "policies")
+    reads = {"name": "r", "scopes": ["read"], "policies": [default]}
+    refused(owner.ask("POST", "keys", reads), 400, "invalid_input", "policies")
+    assert owner.get(path)["policies"] == sorted([coder, default])
+    assert owner.ask("PUT", f"{path}/policies", {"policies": None}).json()["policies"] is None

@@ -1,6 +1,7 @@
 """What a person says of a turn by hand."""
 
 import uuid
+from collections.abc import Collection
 
 from django.db import transaction
 
@@ -19,8 +20,11 @@ def give_feedback(
     score: int | None,
     correction: str = "",
     idempotency_key: str | None = None,
+    policy_ids: Collection[uuid.UUID] | None = None,
 ) -> Feedback:
     """Store a score (-1, 0 or 1) or a correction of a turn of this user's; the newest one counts.
+
+    With `policy_ids`, turns of other policies do not exist.
 
     The same again (by key, or the same words twice in a row) returns the row that is there. The
     outbox row that makes a sample of it is part of the transaction.
@@ -29,12 +33,12 @@ def give_feedback(
     if score is None and not correction:
         raise InvalidInput("Give a `score`, a `correction` or both.", field="score")
     with tenant_scope(tenant_id), transaction.atomic():
-        turn = (
+        turns = (
             Turn.objects.select_for_update(of=("self",))
             .only("id", "tenant_id", "state")
             .filter(id=turn_id, session__user_id=user_id)
-            .first()
         )
+        turn = (turns if policy_ids is None else turns.filter(policy_id__in=policy_ids)).first()
         if turn is None:
             raise NotFound("There is no such turn.", field="turn_id")
         if turn.state != TurnState.COMPLETE:

@@ -25,7 +25,7 @@ from apps.judging.models import (
     Trajectory,
     Vote,
 )
-from apps.keys.models import ApiKey, KeyScope, Limit
+from apps.keys.models import ApiKey, KeyPolicy, KeyScope, Limit
 from apps.learning.drift.models import Crossing, DriftReading, TrainingPause
 from apps.learning.models import (
     RewardBaseline,
@@ -131,6 +131,7 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
         )
         TrainerAccount.objects.create(tenant=tenant, deficit_s=30.0)
         RolloutGate.objects.create(tenant=tenant, policy=policy, admitted=1)
+        KeyPolicy.objects.create(tenant=tenant, key=key, policy=policy)
         _drifted(policy, run, version, text[:200])
         _told(tenant, user, policy, run, text[:200])
         RewardBaseline.objects.create(tenant=tenant, policy=policy, state={"mean": 0.1})

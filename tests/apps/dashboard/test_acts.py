@@ -138,3 +138,31 @@ async def test_a_runs_events_resume_where_they_were(acme: Rows) -> None:
     assert "succeeded" in first
     assert first.endswith("event: over\ndata: .\n\n")
     assert await body(**{"Last-Event-ID": mark[1]}) == "event: over\ndata: .\n\n"
+
+
+def test_a_key_is_limited_to_the_policies_that_are_ticked(acme: Rows) -> None:
+    with tenant_scope(acme.tenant.pk):
+        coder = Policy.objects.create(name="coder", base_model="tiny")
+    client, path = browser(acme.user), f"/t/acme/keys/{acme.key.pk}/policies"
+
+    def named() -> tuple[bool, list[str]]:
+        with tenant_scope(acme.tenant.pk):
+            key = ApiKey.objects.get(pk=acme.key.pk)
+            return key.some_policies, sorted(key.policies.values_list("policy__name", flat=True))
+
+    client.post(path, {"policies": [str(coder.pk)]})
+    assert named() == (True, ["coder"])
+    client.post(path, {})
+    assert "Tick the policies" in text_of(client, "/t/acme/keys")
+    assert named() == (True, ["coder"])
+    client.post(path, {"all": "on", "policies": [str(coder.pk)]})
+    assert named() == (False, [])
+    assert browser(member(acme.tenant, Role.MEMBER)).post(path, {"all": "on"}).status_code == 404
+
+    form = {"name": "laptop", "scopes": ["chat"], "policies": [str(coder.pk)]}
+    assert 'class="secret">at-' in client.post("/t/acme/keys", form).content.decode()
+    refused = client.post("/t/acme/keys", {**form, "scopes": ["chat", "read"]}).content.decode()
+    assert "it cannot be limited to policies" in refused
+    with tenant_scope(acme.tenant.pk):
+        made = ApiKey.objects.exclude(pk=acme.key.pk).get()
+        assert [one.policy_id for one in made.policies.all()] == [coder.pk]

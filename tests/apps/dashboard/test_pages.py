@@ -88,7 +88,7 @@ def test_an_operator_without_a_tenant_is_led_to_the_console(db: None) -> None:
         ("sessions", ("owner@acme.example for end-acme default live 2",)),
         ("adapters", ("Answers from version 2", "2 default 1 ready", "1 default 0 ready")),
         ("runs", ("threshold", "succeeded", "1 → 2", "25 s")),
-        ("keys", ("at-", "a key owner@acme.example chat never", "60 requests/min")),
+        ("keys", ("at-", "a key owner@acme.example chat all", "60 requests/min")),
         ("members", ("owner@acme.example owner",)),
         ("settings", ("Policy default",)),
         ("audit", ("system:test test.fill",)),
@@ -167,7 +167,7 @@ def test_no_address_gives_or_changes_anything_of_another_tenant(acme: Rows, role
             assert answer.status_code in {403, 404, 405}, (name, method, answer.status_code)
             checked += 1
         assert somebody.get(f"/t/globex/{path}").status_code in {404, 405}
-    assert checked == 34
+    assert checked == 36
     with system_scope("look"):
         after = [
             str(list(model._default_manager.filter(tenant=other.tenant).values()))
