@@ -46,6 +46,7 @@ app.conf.update(
     include=[
         "workers.alerts",
         "workers.drift",
+        "workers.governance",
         "workers.judging",
         "workers.samples",
         "workers.training",

@@ -11,6 +11,9 @@ from apps.adapters import store
 from apps.alerts import delivery as alerts
 from apps.conversations import services as conversations
 from apps.engines import services as engines
+from apps.governance.erasure import work as erasures
+from apps.governance.export import files as export_files
+from apps.governance.export import jobs as exports
 from apps.judging import upkeep as judging
 from apps.learning import runs
 from apps.learning import upkeep as learning
@@ -65,6 +68,8 @@ def find_lost_work() -> None:
         if backlog("ops") < ENOUGH:
             learning.ask_to_publish_created(older_than_s=2 * LOST_AFTER_S)
             actions.ask_again(older_than_s=LOST_AFTER_S)
+            exports.ask_again(older_than_s=LOST_AFTER_S)
+            erasures.ask_again(older_than_s=LOST_AFTER_S)
 
 
 @task("workers.upkeep.close_idle_sessions")
@@ -98,9 +103,11 @@ def read_weeks() -> None:
 
 @task("workers.upkeep.collect_garbage")
 def collect_garbage() -> None:
-    """Delete adapter files that no version names."""
+    """Delete adapter files that no version names, and exports whose time is over."""
     with system_scope("garbage files"):
         store.collect_garbage()
+        exports.expire()
+    export_files.collect_garbage()
 
 
 @task("workers.upkeep.prune_outbox")

@@ -1,5 +1,5 @@
 """What a tenant may ask of its data: to see who did what, to take it along, to have it gone.
 
-Audit rows are written today by `kernel.audit` in the transaction of each act. This room will hold export (a streamed
-archive) and erasure (of a session, an end user or a tenant, with what that means for adapters made from it).
+Audit rows are written by `kernel.audit` in the transaction of each act. `export` makes an archive of what a tenant
+has, `erasure` deletes a session, a person's conversations or all of them, and says which versions had learned from them.
 """

@@ -9,6 +9,7 @@ from rest_framework.routers import SimpleRouter
 from apps.accounts.api import MembersApi, TenantApi
 from apps.adapters.api import PoliciesApi, VersionsApi
 from apps.conversations.api import FeedbackApi, SessionsApi, TurnsApi
+from apps.governance.api import ExportsApi
 from apps.judging.api import JudgementsApi
 from apps.keys.api import KeysApi
 from apps.learning.api import RunsApi, SamplesApi
@@ -27,6 +28,7 @@ VIEWSETS: dict[str, type[ScopedViewSet[Any]]] = {
     "judgements": JudgementsApi,
     "samples": SamplesApi,
     "runs": RunsApi,
+    "exports": ExportsApi,
 }
 for name, viewset in VIEWSETS.items():
     router.register(name, viewset, basename=name)

@@ -11,6 +11,7 @@ from django.urls import URLPattern
 
 from apps.accounts.models import Membership, Role
 from apps.conversations.models import Feedback
+from apps.governance.models import Export
 from apps.judging.models import Judgement
 from apps.keys.models import ApiKey
 from apps.learning.models import TrainingRun
@@ -47,6 +48,7 @@ def ids_of(rows: Rows) -> dict[str, uuid.UUID]:
             "judgements": Judgement.objects.filter(tenant=rows.tenant)[0].pk,
             "samples": rows.sample.pk,
             "runs": TrainingRun.objects.filter(tenant=rows.tenant)[0].pk,
+            "exports": Export.objects.filter(tenant=rows.tenant)[0].pk,
         }
 
 
@@ -104,8 +106,10 @@ def test_an_id_in_a_body_or_a_filter_is_no_way_in(acme: Rows) -> None:
 def test_what_each_role_may_not_see(acme: Rows) -> None:
     viewer, someone = member(acme.tenant, Role.VIEWER), member(acme.tenant, Role.MEMBER)
     ids = ids_of(acme)
-    for kind in ("sessions", "turns", "feedback", "judgements", "samples", "keys", "members"):
+    for kind in ("sessions", "turns", "feedback", "judgements", "samples", "keys", "members", "exports"):
         assert viewer.ask("GET", kind).status_code == 403, kind
         assert viewer.ask("GET", f"{kind}/{ids[kind]}").status_code == 403, kind
+    assert someone.ask("GET", "exports").status_code == 403
+    assert someone.ask("POST", "exports").status_code == 403
     for kind in ("sessions", "turns", "feedback", "judgements", "samples", "keys"):
         assert someone.ask("GET", f"{kind}/{ids[kind]}").status_code == 404, kind

@@ -128,7 +128,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 _MIGRATED = (
     *("kernel", "accounts", "alerts", "engines", "adapters", "keys", "conversations", "judging"),
-    *("memory", "learning"),
+    *("memory", "learning", "governance"),
 )
 MIGRATION_MODULES = {label: f"migrations.{label}" for label in _MIGRATED}
 
@@ -321,6 +321,11 @@ FAIR_QUANTUM_S = env.number(
     "FAIR_QUANTUM_S", 30.0
 )  # trainer seconds a tenant may use before the next one's turn
 FAIR_DEBT_S = env.number("FAIR_DEBT_S", 3600.0)  # the most that one step can cost its tenant's later turns
+
+# --- exports: written by the ops workers, read by the web processes, so both see this folder
+EXPORT_STORE = env.path("EXPORT_STORE", ATTUNE_HOME / "exports")
+EXPORT_KEPT_HOURS = env.number("EXPORT_KEPT_HOURS", 72.0)  # before the file of one is deleted
+EXPORTS_AT_ONCE = env.integer("EXPORTS_AT_ONCE", 2)  # over all tenants and workers
 
 # --- REST under /api
 API_REQUESTS_PER_MINUTE = env.integer("API_REQUESTS_PER_MINUTE", 600)  # of one key or person

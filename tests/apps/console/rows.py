@@ -13,6 +13,7 @@ from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy
 from apps.alerts.models import Alert, Attempt, Delivery, Event, Severity, WebhookEndpoint
 from apps.conversations.models import Feedback, Session, Turn, TurnState
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
+from apps.governance.models import Erasure, Export, ExportState, LearnedFrom, Subject
 from apps.judging.models import (
     Hint,
     Judgement,
@@ -166,6 +167,25 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
         Evidence.objects.create(tenant=tenant, preference=preference, turn=previous, words=text[:400])
         MemorySetting.objects.create(tenant=tenant, policy=policy)
         Lesson.objects.create(tenant=tenant, policy=policy, user=user, end_user=end_user, key="0" * 64)
+        Export.objects.create(
+            tenant=tenant,
+            actor=f"user:{user.pk}",
+            state=ExportState.FAILED,
+            reason="no space left",
+            available_at=timezone.now(),
+        )
+        erasure = Erasure.objects.create(
+            tenant=tenant,
+            actor=f"user:{user.pk}",
+            subject=Subject.SESSION,
+            subject_id=uuid.uuid4(),
+            state="done",
+            turns_total=3,
+            deleted={"turn": 3, "session": 1},
+            moved_at=timezone.now(),
+            finished_at=timezone.now(),
+        )
+        LearnedFrom.objects.create(tenant=tenant, erasure=erasure, version=version, samples=3)
         OutboxMessage.objects.create(
             tenant=tenant, task="workers.judging.judge_turn", queue="judge", available_at=timezone.now()
         )
