@@ -70,7 +70,7 @@ def everything(rows: Rows) -> str:
 def test_a_foreign_id_is_nowhere_to_be_found(acme: Rows, role: Role) -> None:
     other = fill("globex")
     asking, ids, before = member(acme.tenant, role), ids_of(other), everything(other)
-    assert len(WITH_ID) == 20
+    assert len(WITH_ID) == 22
     for route in WITH_ID:
         kind = route.partition("/")[0]
         for foreign in (ids[kind], uuid.uuid4()):

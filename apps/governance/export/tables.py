@@ -85,7 +85,8 @@ def _turn(row: Mapping[str, Any], privacy: Privacy) -> Row:
     written["version"] = row["version__number"] or 0
     written["served_name"] = row["version__served_name"]
     sample = {name: row[f"sample__{name}"] for name in _TURNS_SAMPLE}
-    hints = [hint["text"] for hint in sample.pop("hints") or ()]
+    # what a shadow rollout taught keeps the wishes' ids and not their words
+    hints = [hint["text"] for hint in sample.pop("hints") or () if "text" in hint]
     written["training"] = {
         **{name: finite(value) for name, value in sample.items()},
         "hints": privacy.blanked(policy_id, hints),
@@ -157,10 +158,10 @@ def _sample(row: Mapping[str, Any], privacy: Privacy) -> Row:
     written["made_version_id"] = written.pop("run__version_id")
     hints = [dict(hint) for hint in row["hints"] or ()]
     for hint in hints:
-        blanked = privacy.blanked(row["policy_id"], hint.get("text", ""))
         if privacy.looks(row["policy_id"]):
             hint["prompt_ids"] = None  # they spell the whole prompt, which is in the turn
-        hint["text"] = blanked
+        if "text" in hint:
+            hint["text"] = privacy.blanked(row["policy_id"], hint["text"])
     written["hints"] = hints
     return written
 

@@ -106,7 +106,7 @@ def _uses_tools(row: Mapping[str, Any]) -> bool:
 
 
 def _about(row: Mapping[str, Any], privacy: Privacy) -> Row:
-    hints = [hint["text"] for hint in row["hints"] or ()]
+    hints = [hint["text"] for hint in row["hints"] or () if "text" in hint]
     return {
         "reward": score_of(row),
         "hint": privacy.blanked(row["policy_id"], hints[0]) if hints else None,

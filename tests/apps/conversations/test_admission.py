@@ -1,13 +1,14 @@
 """Where a request belongs, and what it means for the turn before it."""
 
 import uuid
+from typing import Any
 
 import pytest
 from django.db import connection
 from pytest_django import Settings
 
 from apps.conversations.models import PromptSource, Session, Turn, TurnKind
-from apps.conversations.services import Admitted, abort_turn, admit_turn, complete_turn, fail_turn
+from apps.conversations.services import Admitted, abort_turn, admission, admit_turn, complete_turn, fail_turn
 from kernel.errors import InvalidInput
 from kernel.models import OutboxMessage
 from kernel.tenancy import system_scope, tenant_scope
@@ -397,3 +398,25 @@ def test_the_database_itself_shows_no_turn_of_another_tenant(somebody: Somebody)
 
 def test_the_prompt_opens_the_assistants_turn(somebody: Somebody) -> None:
     assert admit(somebody, user("hi")).prompt.ids[-11:] == [START, *ids_of("assistant\n")]
+
+
+def test_a_session_that_is_deleted_before_it_is_gone_on_with_begins_anew(
+    somebody: Somebody, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = say(somebody, user("hello"), session="mine")
+    real, looked = admission.build_prompt, []
+
+    def slow(**asked: Any) -> Any:
+        """Everything is known of the request when its session goes."""
+        looked.append(asked["place"].session)
+        if len(looked) == 1:
+            with tenant_scope(somebody.tenant.id):
+                Session.objects.filter(pk=first.session_id).delete()
+        return real(**asked)
+
+    monkeypatch.setattr(admission, "build_prompt", slow)
+    second = say(somebody, user("hello"), assistant("ok"), user("more"), session="mine")
+    assert [place is None for place in looked] == [False, True]
+    assert second.session_id != first.session_id
+    assert (second.parent_id, second.session.external_id) == (None, "mine")
+    assert [one.pk for one in sessions(somebody)] == [second.session_id]

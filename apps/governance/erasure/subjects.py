@@ -1,0 +1,119 @@
+"""What a deletion is about: which sessions, and which rows beside them."""
+
+import datetime as dt
+import uuid
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet
+
+from apps.accounts.models import EndUser, Membership
+from apps.conversations.models import Session, Turn, TurnKind
+from apps.governance.models import Erasure, Subject
+from apps.learning.models import Sample, SampleState
+from apps.memory.models import Lesson, Preference
+from kernel.errors import InvalidInput, NotFound
+
+ByVersion = dict[uuid.UUID, int]
+"""Version -> samples that the run which made it had consumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """A session, an end user, a member, or (id None) everything of the tenant in scope."""
+
+    subject: Subject
+    id: uuid.UUID | None = None
+
+    @classmethod
+    def of(cls, erasure: Erasure) -> "Meant":
+        """Return what a deletion is about."""
+        return cls(Subject(erasure.subject), erasure.subject_id)
+
+    def check(self) -> None:
+        """Raise NotFound where the tenant in scope has no such thing, InvalidInput where an id is missing or too much."""
+        if (self.id is None) != (self.subject == Subject.EVERYTHING):
+            raise InvalidInput("Name what is to be deleted.", field="id")
+        if not self._is_there():
+            raise NotFound(f"There is no such {self.subject.label.lower()}.", field="id")
+
+    @property
+    def key(self) -> uuid.UUID:
+        """The id, of what has one."""
+        assert self.id is not None  # noqa: S101
+        return self.id
+
+    def _is_there(self) -> bool:
+        if self.subject == Subject.EVERYTHING:
+            return True
+        if self.subject == Subject.SESSION:
+            return Session.objects.filter(pk=self.key).exists()
+        if self.subject == Subject.END_USER:
+            return EndUser.objects.filter(pk=self.key).exists()
+        # somebody who left the tenant may have said things in it
+        return Membership.objects.filter(user_id=self.key).exists() or self.sessions().exists()
+
+    def sessions(self) -> QuerySet[Session]:
+        """Return the sessions that go.
+
+        With a session go the shadow sessions of its person and policy: what the weights were taught in quiet minutes repeats that
+        person's questions. A member's are those in which no end user was named: the others are the end users'.
+        """
+        rows = Session.objects.all()
+        if self.subject == Subject.EVERYTHING:
+            return rows
+        if self.subject == Subject.END_USER:
+            return rows.filter(end_user_id=self.key)
+        if self.subject == Subject.MEMBER:
+            return rows.filter(user_id=self.key, end_user__isnull=True)
+        return rows.filter(Q(pk=self.key) | self._shadows())
+
+    def sessions_until(self, asked_at: dt.datetime) -> QuerySet[Session]:
+        """Return the sessions that were there when the deletion was asked for.
+
+        Of what repeats them (shadow sessions) the later ones too: their questions are older than they are.
+        """
+        return self.sessions().filter(Q(created_at__lte=asked_at) | Q(kind=TurnKind.SHADOW))
+
+    def _shadows(self) -> Q:
+        session = Session.objects.filter(pk=self.key).values("user_id", "end_user_id", "policy_id").first()
+        # once the session is gone, so are they: it goes last
+        return Q(pk__in=[]) if session is None else Q(kind=TurnKind.SHADOW, **session)
+
+    def preferences(self) -> QuerySet[Preference]:
+        """Return the preferences that go with the person; a session takes only what it said along (its evidence)."""
+        rows = Preference.objects.all()
+        if self.subject == Subject.EVERYTHING:
+            return rows
+        if self.subject == Subject.END_USER:
+            return rows.filter(end_user_id=self.key)
+        if self.subject == Subject.MEMBER:
+            return rows.filter(user_id=self.key, end_user__isnull=True)
+        return rows.none()
+
+    def lessons(self) -> QuerySet[Lesson]:
+        """Return what the weights were being taught of the person's wishes."""
+        rows = Lesson.objects.all()
+        if self.subject == Subject.EVERYTHING:
+            return rows
+        if self.subject == Subject.END_USER:
+            return rows.filter(end_user_id=self.key)
+        if self.subject == Subject.MEMBER:
+            return rows.filter(user_id=self.key, end_user__isnull=True)
+        return rows.none()
+
+    def turns(self) -> QuerySet[Turn]:
+        """Return the turns that go."""
+        if self.subject == Subject.EVERYTHING:
+            return Turn.objects.all()
+        return Turn.objects.filter(session__in=self.sessions())
+
+
+def consumed_by_version(turns: QuerySet[Turn]) -> ByVersion:
+    """Return which versions learned from samples of these turns, and from how many."""
+    rows = (
+        Sample.objects.filter(turn__in=turns, state=SampleState.CONSUMED, run__version__isnull=False)
+        .order_by()
+        .values_list("run__version_id")
+        .annotate(n=Count("pk"))
+    )
+    return {version_id: count for version_id, count in rows if version_id is not None}

@@ -1,0 +1,217 @@
+"""Do a deletion, some turns at a time.
+
+Each step is one transaction that counts what it took: whether it dies or comes twice at any line, the sum is the same.
+"""
+
+import enum
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, QuerySet
+from django.utils import timezone
+
+from apps.accounts.models import EndUser
+from apps.conversations.models import Session, Turn, TurnState
+from apps.governance.erasure.requests import announce
+from apps.governance.erasure.subjects import Meant, consumed_by_version
+from apps.governance.export.jobs import end_all
+from apps.governance.models import Erasure, ErasureState, LearnedFrom, Subject
+from apps.judging import spend
+from apps.judging.models import Judgement, OptOut
+from apps.learning import runs
+from apps.learning.models import Sample, SampleState
+from apps.memory.models import Preference
+from kernel import audit
+from kernel.errors import Conflict
+
+TURNS_AT_ONCE = 100
+SESSIONS_AT_ONCE = 20
+ROWS_AT_ONCE = 500
+STEPS_A_MESSAGE = 200
+"""Then another message goes on, so that one large deletion does not hold a worker for itself."""
+WAIT_S = 5.0  # for replies that are being written
+ACTOR = "system:erasure"
+
+
+class Step(enum.Enum):
+    """What became of a step."""
+
+    MORE = enum.auto()
+    WAITS = enum.auto()
+    DONE = enum.auto()
+
+
+def erase(*, erasure_id: uuid.UUID) -> Step:
+    """Go on with a deletion until it is done, has to wait, or had its share; the rest is another message.
+
+    Safe to run twice at once. Must run in the tenant's scope and outside a transaction.
+    """
+    step = Step.MORE
+    for _ in range(STEPS_A_MESSAGE):
+        step = _step(erasure_id)
+        if step != Step.MORE:
+            return step
+    with transaction.atomic():
+        announce(Erasure.objects.get(pk=erasure_id))
+    return step
+
+
+def ask_again(*, older_than_s: float, limit: int = 50) -> int:
+    """Announce the deletions in scope that nobody goes on with; return how many."""
+    due = Erasure.objects.filter(
+        state=ErasureState.OPEN, moved_at__lt=timezone.now() - timedelta(seconds=older_than_s)
+    )
+    with transaction.atomic():
+        found = list(due.order_by("moved_at")[:limit])
+        for erasure in found:
+            announce(erasure)
+    return len(found)
+
+
+def _step(erasure_id: uuid.UUID) -> Step:
+    """Delete some rows, or find out why that cannot be."""
+    with transaction.atomic():
+        # those who come twice take turns
+        erasure = Erasure.objects.select_for_update().filter(pk=erasure_id).first()
+        if erasure is None or erasure.state == ErasureState.DONE:
+            return Step.DONE
+        meant = Meant.of(erasure)
+        if _forget_wishes(erasure, meant):
+            return Step.MORE
+        due = meant.sessions_until(erasure.created_at)
+        if not due.exists():
+            return Step.MORE if _forget_people(erasure, meant) else _last(erasure, meant)
+        sessions = _some_sessions(due, meant)
+        if not sessions:
+            _note(erasure, {}, reason="waits for a reply that is being written")
+            announce(erasure, delay_s=WAIT_S)
+            return Step.WAITS
+        turns = list(
+            Turn.objects.filter(session__in=sessions)
+            .order_by("-created_at", "-id")  # children before parents
+            .values_list("pk", flat=True)[:TURNS_AT_ONCE]
+        )
+        holding = _runs_that_hold(turns)
+        if not holding:
+            _delete(erasure, sessions, turns)
+    for run_id in holding:
+        _cancel(run_id)
+    return Step.MORE
+
+
+def _some_sessions(due: QuerySet[Session], meant: Meant) -> list[uuid.UUID]:
+    """Return sessions to be gone on with, locked: no request is admitted to them meanwhile. None where all wait."""
+    if meant.subject == Subject.SESSION and due.exclude(pk=meant.key).exists():
+        due = due.exclude(pk=meant.key)  # goes last: the others are found by it
+    pending = Turn.objects.filter(session=OuterRef("pk"), state=TurnState.PENDING)
+    some = due.filter(~Exists(pending)).order_by("created_at", "id").values_list("pk", flat=True)
+    locked = Session.objects.select_for_update(skip_locked=True, of=("self",)).filter(
+        pk__in=list(some[:SESSIONS_AT_ONCE])
+    )
+    found = list(locked.order_by("pk").values_list("pk", flat=True))
+    # a request may have been admitted before they were locked
+    busy = Turn.objects.filter(session__in=found, state=TurnState.PENDING)
+    return sorted(set(found) - set(busy.values_list("session_id", flat=True)))
+
+
+def _runs_that_hold(turns: Sequence[uuid.UUID]) -> list[uuid.UUID]:
+    """Lock the samples of turns; return the runs that learn from one of them right now."""
+    samples = Sample.objects.select_for_update(of=("self",)).filter(turn_id__in=turns).order_by("turn_id")
+    return sorted(
+        {row.run_id for row in samples if row.state == SampleState.CLAIMED and row.run_id is not None}
+    )
+
+
+def _cancel(run_id: uuid.UUID) -> None:
+    """End a run under way, which learns from what is to be gone; its other samples wait for the next one."""
+    with suppress(Conflict):  # it ended meanwhile: what it consumed is told of
+        runs.cancel_run(run_id=run_id, actor=ACTOR)
+
+
+def _delete(erasure: Erasure, sessions: Sequence[uuid.UUID], turns: Sequence[uuid.UUID]) -> None:
+    """Delete turns with all that hangs on them, and the sessions that are empty then."""
+    rows = Turn.objects.filter(pk__in=turns)
+    for version_id, count in consumed_by_version(rows).items():
+        made, new = LearnedFrom.objects.get_or_create(
+            erasure=erasure,
+            version_id=version_id,
+            defaults={"tenant_id": erasure.tenant_id, "samples": count},
+        )
+        if not new:
+            LearnedFrom.objects.filter(pk=made.pk).update(samples=F("samples") + count)
+    for judgement in Judgement.objects.select_for_update().filter(turn__in=rows, reserved__gt=0):
+        spend.release(judgement)  # whoever asks the judge finds it gone
+    _, gone = rows.only("pk").delete()
+    left = Turn.objects.filter(session=OuterRef("pk"))
+    _, emptied = Session.objects.filter(~Exists(left), pk__in=sessions).delete()
+    _note(erasure, _sum(gone, emptied))
+
+
+def _forget_wishes(erasure: Erasure, meant: Meant) -> bool:
+    """Delete some of the person's preferences, which prompts are told; whether there were any."""
+    asked = meant.preferences().filter(created_at__lte=erasure.created_at)
+    found = list(asked.order_by("pk").values_list("pk", flat=True)[:ROWS_AT_ONCE])
+    if not found:
+        return False
+    _, gone = Preference.objects.filter(pk__in=found).delete()
+    _note(erasure, gone)
+    return True
+
+
+def _forget_people(erasure: Erasure, meant: Meant) -> bool:
+    """Delete some end users who said nothing since; whether there were any.
+
+    One who opted out is kept, as a name: without it, whatever that person says next would be learned from.
+    """
+    if meant.subject not in (Subject.END_USER, Subject.EVERYTHING):
+        return False
+    people = EndUser.objects.filter(created_at__lte=erasure.created_at)
+    if meant.subject == Subject.END_USER:
+        people = people.filter(pk=meant.key)
+    idle = people.filter(
+        ~Exists(OptOut.objects.filter(end_user=OuterRef("pk"), ended_at=None)),
+        ~Exists(Session.objects.filter(end_user=OuterRef("pk"))),
+        ~Exists(Preference.objects.filter(end_user=OuterRef("pk"))),
+    )
+    # locked: a request that names one of them waits, and then makes that one anew
+    locked = list(idle.select_for_update(of=("self",)).order_by("pk")[:ROWS_AT_ONCE])
+    said = Session.objects.filter(end_user__in=locked).values_list("end_user_id", flat=True)
+    _, gone = EndUser.objects.filter(pk__in={one.pk for one in locked} - set(said)).delete()
+    _note(erasure, gone)
+    return bool(gone)
+
+
+def _last(erasure: Erasure, meant: Meant) -> Step:
+    """Delete what is left, end archives that hold what is gone, and say that it is done."""
+    _, gone = meant.lessons().filter(created_at__lte=erasure.created_at).delete()
+    ended = end_all(erasure.tenant_id, "it held what was deleted since")
+    _note(erasure, _sum(gone, {"export": ended} if ended else {}))
+    erasure.state, erasure.finished_at = ErasureState.DONE, timezone.now()
+    erasure.save(update_fields=["state", "finished_at"])
+    learned = erasure.learned.select_related("version").order_by("version__number")
+    audit.record(
+        actor=ACTOR,
+        action="data.deleted",
+        target=f"erasure:{erasure.pk}",
+        tenant_id=erasure.tenant_id,
+        detail={
+            "deleted": erasure.deleted,
+            "versions_that_had_learned": {one.version.served_name: one.samples for one in learned},
+        },
+    )
+    return Step.DONE
+
+
+def _note(erasure: Erasure, gone: Mapping[str, int], *, reason: str = "") -> None:
+    """Add to a deletion (locked by the caller) what is gone."""
+    named = {label.rpartition(".")[2].lower(): count for label, count in gone.items() if count}
+    erasure.deleted = dict(_sum(erasure.deleted, named))
+    erasure.reason, erasure.moved_at = reason, timezone.now()
+    erasure.save(update_fields=["deleted", "reason", "moved_at"])
+
+
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in sorted({*one, *other})}
