@@ -1,6 +1,5 @@
 """Drift: the three gauges with their bounds, what happened when one was crossed, and going on after that."""
 
-import csv
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from apps.adapters.models import Policy
 from apps.dashboard.lists import chosen_id, listed
-from apps.dashboard.overview import Line, harmless
 from apps.dashboard.places import Place, tenant_page
+from apps.dashboard.sheets import sheet
 from apps.learning.drift import pauses
 from apps.learning.drift.models import Crossing, DriftReading, Gauge, TrainingPause
 from apps.learning.drift.selectors import Series, series
@@ -110,23 +109,19 @@ def drift_csv(request: HttpRequest, place: Place) -> StreamingHttpResponse:
     """Send the points of the charts as CSV."""
     policies = list(Policy.objects.order_by("name"))
     policy = _policy(policies, chosen_id(request, "policy"))
-    response = StreamingHttpResponse(
-        _lines(series(policy.pk) if policy else []), content_type="text/csv; charset=utf-8"
+    return sheet(
+        f"{place.tenant.slug}-{policy.name}-drift" if policy else f"{place.tenant.slug}-drift",
+        ["time", "gauge", "measure", "value", "unit", "side", "limit", "run"],
+        _points(series(policy.pk) if policy else []),
     )
-    name = f"{place.tenant.slug}-{policy.name}-drift" if policy else f"{place.tenant.slug}-drift"
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}.csv"'
-    return response
 
 
-def _lines(measured: list[Series]) -> Iterator[str]:
-    lines = csv.writer(Line())
-    yield lines.writerow(["time", "gauge", "measure", "value", "unit", "side", "limit", "run"])
+def _points(measured: list[Series]) -> Iterator[list[Any]]:
     for one in measured:
         bound = one.bound
         for point in one.points:
             cells = [point.at.isoformat(timespec="seconds"), bound.gauge.value, bound.measure, point.value]
-            cells += [bound.unit, bound.side, point.limit, str(point.run_id) if point.run_id else ""]
-            yield lines.writerow([harmless(cell) for cell in cells])
+            yield [*cells, bound.unit, bound.side, point.limit, str(point.run_id) if point.run_id else ""]
 
 
 @require_POST

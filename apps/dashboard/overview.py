@@ -1,9 +1,5 @@
 """The first page: how much was asked, how fast it was answered, and what came of the versions."""
 
-import csv
-from collections.abc import Iterator
-from typing import Any
-
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.db.models import Count
@@ -17,10 +13,9 @@ from apps.accounts.selectors import memberships_of
 from apps.adapters.models import Policy
 from apps.conversations.models import Turn
 from apps.dashboard.lists import chosen_word
-from apps.dashboard.metrics import RANGES, Traffic, traffic
+from apps.dashboard.metrics import RANGES, traffic
 from apps.dashboard.places import Place, tenant_page
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+from apps.dashboard.sheets import sheet
 
 
 @never_cache
@@ -61,31 +56,10 @@ def overview(request: HttpRequest, place: Place) -> HttpResponse:
 def overview_csv(request: HttpRequest, place: Place) -> StreamingHttpResponse:
     """Send the points of the charts as CSV."""
     span = chosen_word(request, "range", list(RANGES)) or "7d"
-    response = StreamingHttpResponse(
-        _csv(traffic(place.tenant.pk, span)), content_type="text/csv; charset=utf-8"
+    points = traffic(place.tenant.pk, span).points
+    names = ("t", "requests", "failed", "tokens", "p50", "p95")
+    return sheet(
+        f"{place.tenant.slug}-{span}",
+        ["time", "requests", "failed", "reply_tokens", "ttft_p50_ms", "ttft_p95_ms"],
+        [[point[name] for name in names] for point in points],
     )
-    response.headers["Content-Disposition"] = f'attachment; filename="{place.tenant.slug}-{span}.csv"'
-    return response
-
-
-class Line:
-    """A file whose `write` hands the line back."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
-def _csv(seen: Traffic) -> Iterator[str]:
-    lines = csv.writer(Line())
-    yield lines.writerow(["time", "requests", "failed", "reply_tokens", "ttft_p50_ms", "ttft_p95_ms"])
-    for point in seen.points:
-        yield lines.writerow(
-            [harmless(point[name]) for name in ("t", "requests", "failed", "tokens", "p50", "p95")]
-        )
-
-
-def harmless(value: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula."""
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return "" if value is None else value

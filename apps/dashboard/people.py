@@ -1,4 +1,4 @@
-"""Who belongs to the tenant, how it learns, and who did what."""
+"""Who belongs to the tenant, and how it learns."""
 
 import uuid
 
@@ -17,7 +17,6 @@ from apps.adapters.services import change_policy
 from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
 from kernel.errors import AttuneError
-from kernel.models import AuditEntry
 from kernel.rest.caller import Access
 
 
@@ -135,11 +134,3 @@ def _change(request: HttpRequest, place: Place) -> None:
     except ValueError as error:
         raise Http404 from error
     change_policy(policy_id=key, actor=place.actor, temperature=temperature, training_enabled=on)
-
-
-@require_safe
-@tenant_page(needs=Access.MANAGE)
-def audit(request: HttpRequest, place: Place) -> HttpResponse:
-    """List who did what, newest first."""
-    rows = AuditEntry.objects.filter(tenant_id=place.tenant.pk)
-    return place.show(request, "audit", section="audit", page=listed(request, rows))

@@ -3,7 +3,19 @@
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from apps.dashboard import adapters, drift, entrance, keys, memory, overview, people, runs, sessions, views
+from apps.dashboard import (
+    adapters,
+    data,
+    drift,
+    entrance,
+    keys,
+    memory,
+    overview,
+    people,
+    runs,
+    sessions,
+    views,
+)
 from apps.dashboard.playground import page as playground
 
 app_name = "dashboard"
@@ -40,7 +52,14 @@ _OF_A_TENANT = [
     path("invitations", people.invite, name="invite"),
     path("invitations/<uuid:invitation_id>", people.uninvite, name="uninvite"),
     path("settings", people.settings, name="settings"),
-    path("audit", people.audit, name="audit"),
+    path("data", data.data, name="data"),
+    path("data/progress", data.progress, name="data_progress"),
+    path("data/audit.csv", data.audit_csv, name="audit_csv"),
+    path("data/exports", data.export, name="export"),
+    path("data/exports/<uuid:export_id>/download", data.download_export, name="download_export"),
+    path("data/exports/<uuid:export_id>/delete", data.drop_export, name="drop_export"),
+    path("data/delete", data.delete, name="delete"),
+    path("data/deletions/<uuid:erasure_id>", data.deletion, name="deletion"),
 ]
 urlpatterns = [
     path("", overview.home, name="home"),

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, PointerMove, VersionState
 from apps.conversations.models import Session, Turn, TurnState
+from apps.governance.models import Erasure, Export, ExportState, Subject
 from apps.learning.drift import crossings
 from apps.learning.drift.bounds import BY_MEASURE
 from apps.learning.drift.models import DriftReading
@@ -72,7 +73,44 @@ def lived_in(slug: str = "acme", *, days: int = 6, turns: int = 240) -> Rows:
                 )
     _remembered(rows, parent)
     _drifting(rows)
+    _taken_along(rows)
     return rows
+
+
+def _taken_along(rows: Rows) -> None:
+    """Let archives and deletions be done and under way."""
+    now = timezone.now()
+    with tenant_scope(rows.tenant.pk):
+        Export.objects.create(
+            actor=f"user:{rows.user.pk}",
+            state=ExportState.READY,
+            available_at=now,
+            rows_done=1_284,
+            rows_total=1_284,
+            size=412_340,
+            sha256="0" * 64,
+            snapshot_at=now,
+            finished_at=now,
+            expires_at=now + dt.timedelta(days=3),
+        )
+        Export.objects.create(
+            actor=f"user:{rows.user.pk}",
+            state=ExportState.RUNNING,
+            available_at=now,
+            lease_until=now + dt.timedelta(minutes=1),
+            part="turns.jsonl",
+            rows_done=410,
+            rows_total=1_290,
+        )
+        Erasure.objects.create(
+            actor=f"user:{rows.user.pk}",
+            subject=Subject.END_USER,
+            subject_id=uuid.uuid4(),
+            turns_total=80,
+            deleted={"turn": 35, "sample": 34},
+            reason="waits for a reply that is being written",
+            moved_at=now,
+        )
 
 
 def _drifting(rows: Rows) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
+from apps.governance.models import Erasure, ErasureState
 from apps.memory.models import Preference, PreferenceState
 from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
@@ -32,6 +33,8 @@ def addresses(rows: Rows) -> dict[str, str]:
     here = f"/t/{rows.tenant.slug}"
     with tenant_scope(rows.tenant.pk):
         wanted = Preference.objects.get(own_words__startswith="Use metric").pk
+        deletion = Erasure.objects.filter(state=ErasureState.DONE).first()
+        assert deletion is not None
     return {
         "overview": f"{here}/?range=7d",
         "sessions": f"{here}/sessions",
@@ -46,7 +49,9 @@ def addresses(rows: Rows) -> dict[str, str]:
         "keys": f"{here}/keys",
         "members": f"{here}/members",
         "settings": f"{here}/settings",
-        "audit": f"{here}/audit",
+        "data": f"{here}/data",
+        "delete": f"{here}/data/delete?subject=session&id={rows.session.pk}",
+        "deletion": f"{here}/data/deletions/{deletion.pk}",
     }
 
 

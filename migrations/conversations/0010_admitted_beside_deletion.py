@@ -24,6 +24,6 @@ ADMIT = (
 
 
 class Migration(migrations.Migration):
-    dependencies = [("conversations", "0008_presumed_lost")]
+    dependencies = [("conversations", "0009_key_policies")]
 
     operations = [migrations.RunSQL(sql=ADMIT, reverse_sql=_BEFORE)]

@@ -1,0 +1,278 @@
+"""The tenant's data: who did what, taking it along, having it gone, and what that means for the adapters."""
+
+import datetime as dt
+import json
+import uuid
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.dateparse import parse_date
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from apps.accounts.models import EndUser, Membership
+from apps.conversations.models import Session
+from apps.dashboard.lists import listed
+from apps.dashboard.places import Place, tenant_page
+from apps.dashboard.sheets import sheet
+from apps.governance.erasure.lineage import known_of
+from apps.governance.erasure.requests import request_erasure
+from apps.governance.erasure.subjects import Meant, consumed_by_version
+from apps.governance.export import jobs
+from apps.governance.export.sending import send_export
+from apps.governance.models import (
+    OPEN_EXPORT_STATES,
+    Erasure,
+    ErasureState,
+    Export,
+    ExportState,
+    Subject,
+)
+from kernel.errors import AttuneError
+from kernel.models import AuditEntry
+from kernel.rest.caller import Access
+
+SHOWN = 10
+"""Exports and deletions on the page, the newest of each."""
+MOST_LINES = 20_000
+"""Of the audit log as CSV; the export holds all of it."""
+_TEXT = 200
+
+
+@require_safe
+@tenant_page(needs=Access.MANAGE)
+def data(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show exports, deletions and the audit log."""
+    rows, chosen = _audited(request, place)
+    return place.show(
+        request,
+        "data",
+        section="data",
+        page=listed(request, rows),
+        chosen=chosen,
+        most=MOST_LINES,
+        members=Membership.objects.select_related("user").order_by("user__email"),
+        **_work(),
+    )
+
+
+@require_safe
+@tenant_page(needs=Access.MANAGE)
+def progress(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show how far exports and deletions are: what the page asks for again while one is under way."""
+    return place.show(request, "_data_progress", **_work())
+
+
+def _work() -> dict[str, Any]:
+    exports = list(Export.objects.order_by("-created_at", "-id")[:SHOWN])
+    erasures = list(Erasure.objects.order_by("-created_at", "-id")[:SHOWN])
+    return {
+        "exports": exports,
+        "erasures": [{"row": one, "what": _named(one), "done": _gone(one)} for one in erasures],
+        "exporting": any(one.state in OPEN_EXPORT_STATES for one in exports),
+        "moving": any(one.state in OPEN_EXPORT_STATES for one in exports)
+        or any(one.state == ErasureState.OPEN for one in erasures),
+        "ready": ExportState.READY,
+        "now": timezone.now(),
+    }
+
+
+def _gone(erasure: Erasure) -> int:
+    """Return how many turns are gone, for the bar: at most as many as there were."""
+    return min(int(erasure.deleted.get("turn", 0)), erasure.turns_total)
+
+
+def _named(erasure: Erasure) -> str:
+    """Return what a deletion is of. It keeps no name: an id says which one it was to who knows it."""
+    words = {
+        Subject.SESSION: "Session",
+        Subject.END_USER: "End user",
+        Subject.MEMBER: "Member",
+        Subject.EVERYTHING: "Everything that was said",
+    }
+    return " ".join(filter(None, (words[Subject(erasure.subject)], str(erasure.subject_id or "")[-8:])))
+
+
+@require_POST
+@tenant_page(needs=Access.MANAGE)
+def export(request: HttpRequest, place: Place) -> HttpResponse:
+    """Ask for an archive."""
+    try:
+        jobs.request_export(tenant_id=place.tenant.pk, actor=place.actor)
+    except AttuneError as error:
+        messages.error(request, error.message)
+    return redirect("dashboard:data", tenant=place.tenant.slug)
+
+
+@require_safe
+@tenant_page(needs=Access.MANAGE)
+def download_export(request: HttpRequest, place: Place, export_id: uuid.UUID) -> HttpResponseBase:
+    """Send an archive."""
+    found = Export.objects.filter(pk=export_id).first()
+    if found is None:
+        raise Http404
+    try:
+        sent = send_export(request, found, place.tenant)
+    except AttuneError as error:
+        messages.error(request, error.message)
+        return redirect("dashboard:data", tenant=place.tenant.slug)
+    jobs.record_download(export=found, actor=place.actor)
+    return sent
+
+
+@require_POST
+@tenant_page(needs=Access.MANAGE)
+def drop_export(request: HttpRequest, place: Place, export_id: uuid.UUID) -> HttpResponse:
+    """End an export, or delete its file."""
+    try:
+        jobs.cancel_export(export_id=export_id, actor=place.actor)
+    except AttuneError as error:
+        if error.status == 404:
+            raise Http404 from error
+        messages.error(request, error.message)
+    return redirect("dashboard:data", tenant=place.tenant.slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page(needs=Access.MANAGE)
+def delete(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show what a deletion would take and which versions learned from it; do it once that was confirmed."""
+    asked = request.POST if request.method == "POST" else request.GET
+    subject = asked.get("subject", "")
+    if subject not in Subject.values:
+        raise Http404
+    if subject == Subject.EVERYTHING and not place.owns:
+        raise PermissionDenied
+    meant, name = _meant(place, Subject(subject), asked.get("id", ""), asked.get("name", "").strip()[:_TEXT])
+    if meant is None:
+        messages.error(request, f"Nobody is called {name} in requests of this tenant.")
+        return redirect("dashboard:data", tenant=place.tenant.slug)
+    wrong = meant.id is None and asked.get("typed", "") != place.tenant.slug
+    if request.method == "POST" and not wrong:
+        erasure = request_erasure(tenant_id=place.tenant.pk, meant=meant, actor=place.actor)
+        return redirect("dashboard:deletion", tenant=place.tenant.slug, erasure_id=erasure.pk)
+    turns = meant.turns()
+    return place.show(
+        request,
+        "delete",
+        section="data",
+        meant=meant,
+        name=name,
+        wrong=wrong and request.method == "POST",
+        n_sessions=meant.sessions().count(),
+        n_turns=turns.count(),
+        n_preferences=meant.preferences().count(),
+        known=known_of(consumed_by_version(turns)),
+    )
+
+
+def _meant(place: Place, subject: Subject, key: str, name: str) -> tuple[Meant | None, str]:
+    """Return what a form names, and what it is called; None: nobody is called that. Raises Http404 for ids of others."""
+    if subject == Subject.EVERYTHING:
+        return Meant(subject), place.tenant.name
+    if subject == Subject.END_USER and name:
+        person = EndUser.objects.filter(external_id=name).first()
+        return (None if person is None else Meant(subject, person.pk)), name
+    try:
+        meant = Meant(subject, uuid.UUID(key))
+    except ValueError as error:
+        raise Http404 from error
+    if subject == Subject.SESSION:
+        found = Session.objects.filter(pk=meant.key).first()
+        called = found.external_id or str(found.pk) if found else None
+    elif subject == Subject.END_USER:
+        called = EndUser.objects.filter(pk=meant.key).values_list("external_id", flat=True).first()
+    else:
+        called = Membership.objects.filter(user_id=meant.key).values_list("user__email", flat=True).first()
+    if called is None:
+        raise Http404
+    return meant, called
+
+
+@require_safe
+@tenant_page(needs=Access.MANAGE)
+def deletion(request: HttpRequest, place: Place, erasure_id: uuid.UUID) -> HttpResponse:
+    """Show how far a deletion is, what it took, and which versions had learned from that."""
+    found = Erasure.objects.filter(pk=erasure_id).first()
+    if found is None:
+        raise Http404
+    samples = dict(found.learned.values_list("version_id", "samples"))
+    return place.show(
+        request,
+        "deletion",
+        section="data",
+        erasure=found,
+        what=_named(found),
+        done=_gone(found),
+        moving=found.state == ErasureState.OPEN,
+        deleted=[(_KINDS.get(kind, kind), count) for kind, count in sorted(found.deleted.items())],
+        known=known_of(samples),
+    )
+
+
+_KINDS = {
+    "turn": "turns",
+    "session": "sessions",
+    "sample": "samples",
+    "judgement": "judgements",
+    "vote": "votes",
+    "hint": "hints",
+    "feedback": "feedback",
+    "evidence": "evidence of wishes",
+    "preference": "wishes",
+    "lesson": "lessons",
+    "enduser": "end users",
+    "trajectory": "attempts",
+    "export": "archives",
+}
+
+
+@require_safe
+@tenant_page(needs=Access.MANAGE)
+def audit_csv(request: HttpRequest, place: Place) -> HttpResponseBase:
+    """Send the audit log, as it is filtered, as CSV: the newest rows."""
+    rows, _ = _audited(request, place)
+    names = ("created_at", "actor", "action", "target", "detail")
+    found = rows.order_by("-created_at", "-id").values_list(*names)[:MOST_LINES]
+    return sheet(
+        f"{place.tenant.slug}-audit",
+        ["time", "who", "did", "to", "more"],
+        [
+            (when.astimezone(dt.UTC).isoformat(), *rest, json.dumps(detail, ensure_ascii=False))
+            for when, *rest, detail in found
+        ],
+    )
+
+
+def _audited(request: HttpRequest, place: Place) -> tuple[QuerySet[AuditEntry], dict[str, str]]:
+    """Return the audit rows that the query asks for, and what it chose."""
+    chosen = {
+        name: request.GET.get(name, "").strip()[:_TEXT] for name in ("who", "did", "to", "since", "until")
+    }
+    rows = AuditEntry.objects.filter(tenant_id=place.tenant.pk)
+    for name, column in (("who", "actor"), ("did", "action"), ("to", "target")):
+        if chosen[name]:
+            rows = rows.filter(**{f"{column}__startswith": chosen[name]})
+    if since := _day(chosen["since"]):
+        rows = rows.filter(created_at__gte=since)
+    if until := _day(chosen["until"]):
+        rows = rows.filter(created_at__lt=until + dt.timedelta(days=1))
+    return rows, chosen
+
+
+def _day(value: str) -> dt.datetime | None:
+    """Return the beginning of a day, UTC; raise Http404 for what is none."""
+    if not value:
+        return None
+    try:
+        day = parse_date(value)
+    except ValueError as error:
+        raise Http404 from error
+    if day is None or not 1970 < day.year < 9000:
+        raise Http404
+    return dt.datetime.combine(day, dt.time(), dt.UTC)
