@@ -3,6 +3,7 @@
 import datetime as dt
 
 from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from apps.conversations.models import Turn, TurnKind, TurnState
@@ -16,11 +17,12 @@ _LONGEST = dt.timedelta(minutes=10)
 def is_quiet(*, for_s: float) -> bool:
     """Return whether nobody, of any tenant, is being answered or has asked in the last `for_s` seconds.
 
-    The rows say it, for every gateway at once: a request is a row before an engine hears of it.
+    The rows say it, for every gateway at once: a request is a row before an engine hears of it. Their times are the
+    database's, so it is held against that clock and not this machine's.
     """
-    now = timezone.now()
-    since = now - dt.timedelta(seconds=for_s)
+    since = Now() - dt.timedelta(seconds=for_s)
     with system_scope("whether anybody asks"):
-        asked = Turn.objects.filter(id__gte=first_id_at(now - _LONGEST)).exclude(kind=TurnKind.SHADOW)
+        lately = Turn.objects.filter(id__gte=first_id_at(timezone.now() - _LONGEST))
+        asked = lately.exclude(kind=TurnKind.SHADOW)
         busy = Q(state=TurnState.PENDING) | Q(created_at__gt=since) | Q(completed_at__gt=since)
         return not asked.filter(busy).exists()

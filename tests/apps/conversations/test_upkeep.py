@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.conversations.holders import LOST_AFTER_S, NAMED_BY, beating, ending_lost
 from apps.conversations.models import Session, Turn, TurnHolder, TurnKind
+from apps.conversations.quiet import is_quiet
 from apps.conversations.services import close_idle_sessions, fail_lost_turns
 from kernel.calls import run
 from kernel.tenancy import system_scope, tenant_scope
@@ -164,3 +165,13 @@ def test_what_a_connection_admits_is_held_by_whom_it_names(somebody: Somebody) -
         free = admit(somebody, user("b"))
 
     assert [turn(somebody, one).holder_id for one in (held, free)] == [holder, None]
+
+
+def test_whether_anybody_asks_goes_by_the_databases_clock(
+    somebody: Somebody, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert is_quiet(for_s=5.0)
+    say(somebody, user("hi"), reply="Hello")
+    ahead = timezone.now() + dt.timedelta(seconds=30)
+    monkeypatch.setattr("apps.conversations.quiet.timezone.now", lambda: ahead)
+    assert not is_quiet(for_s=5.0)
