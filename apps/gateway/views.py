@@ -33,7 +33,7 @@ def endpoint(*methods: str) -> Callable[[View[P]], View[P]]:
             except AttuneError as error:
                 response = error_response(error)
             except Exception:
-                logger.exception("%s %s", request.method, request.path)
+                logger.exception("%s %r", request.method, request.path)  # the path may hold line breaks
                 response = error_response(Internal("Something broke on our side."))
             if isinstance(response, HttpResponse):
                 response["Content-Length"] = str(len(response.content))

@@ -1,4 +1,4 @@
-"""Read preferences: words, evidence, and what a prompt would be told."""
+"""Read preferences: their words, their evidence, and what they save."""
 
 import uuid
 from typing import Any
@@ -10,7 +10,6 @@ from apps.conversations.models import Turn, TurnKind
 from apps.memory.models import KEPT, Evidence, MemorySetting, Preference
 from apps.memory.people import Person
 from apps.memory.prompt import cost_of
-from kernel.calls import call, run
 
 
 def with_words(rows: QuerySet[Preference]) -> QuerySet[Any]:
@@ -43,26 +42,6 @@ def setting_of(policy_id: uuid.UUID) -> MemorySetting:
     """Return how a policy uses memory; an unsaved row with the defaults where nobody set anything."""
     found = MemorySetting.objects.filter(policy_id=policy_id).first()
     return found or MemorySetting(policy_id=policy_id)
-
-
-def told_now(*, tenant_id: uuid.UUID, person: Person) -> dict[str, Any]:
-    """Return what `attune_memory` says of a person: the one place that decides what a prompt may be told."""
-
-    def ask() -> Any:
-        return (
-            yield call(
-                "attune_memory",
-                {
-                    "tenant": tenant_id,
-                    "policy": person.policy_id,
-                    "user": person.user_id,
-                    "end_user_id": person.end_user_id,
-                },
-            )
-        )
-
-    answer: dict[str, Any] = run(ask())
-    return answer
 
 
 def tokens_saved(row: Any) -> int:

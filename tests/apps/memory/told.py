@@ -5,7 +5,7 @@ from typing import Any
 from apps.conversations.told import Told
 from apps.memory.people import Person
 from apps.memory.prompt import told
-from apps.memory.selectors import told_now
+from kernel.calls import Plan, call, run
 from kernel.tenancy import tenant_scope
 from tests.tenants import Somebody
 
@@ -14,9 +14,28 @@ def person(somebody: Somebody, end_user: Any = None) -> Person:
     return Person(somebody.policy.id, somebody.user.id, end_user.id if end_user is not None else None)
 
 
+def told_now(somebody: Somebody, whose: Person) -> dict[str, Any]:
+    """What the gateway's look-up says of a person."""
+
+    def ask() -> Plan[dict[str, Any]]:
+        return (
+            yield call(
+                "attune_memory",
+                {
+                    "tenant": somebody.tenant.id,
+                    "policy": whose.policy_id,
+                    "user": whose.user_id,
+                    "end_user_id": whose.end_user_id,
+                },
+            )
+        )
+
+    return run(ask())
+
+
 def telling(somebody: Somebody, end_user: Any = None) -> Told | None:
     with tenant_scope(somebody.tenant.id):
-        return told(told_now(tenant_id=somebody.tenant.id, person=person(somebody, end_user)))
+        return told(told_now(somebody, person(somebody, end_user)))
 
 
 def words_told(somebody: Somebody, end_user: Any = None) -> list[str]:
