@@ -1,5 +1,6 @@
 """A gateway process, an engine that behaves, somebody with a key, and an HTTP client."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,22 @@ import pytest
 from django.conf import settings
 from django.db import connection
 from psycopg.sql import SQL, Identifier
-from pytest_django import DjangoDbBlocker
+from pytest_django import DjangoDbBlocker, Settings
 
-from apps.engines.models import Engine, EngineState
+from apps.engines.chat import chat_format
+from apps.engines.models import Engine as EngineRow
+from apps.engines.models import EngineState
+from apps.engines.services import reconcile
+from embedded.engine import Engine
 from tests import services
 from tests.api.gateway_process import GatewayProcess
-from tests.chat_model import build_chat_model
+from tests.api.real_fleet import Fleet
+from tests.apps.adapters.files import RANK
+from tests.chat_model import TEMPLATE, build_chat_model
+from tests.engines import Engines
 from tests.fake_engine import FakeEngine
 from tests.tenants import Somebody, add_somebody
+from tests.tiny_model import build_tiny_model
 
 Chat = Callable[..., httpx.Response]
 _KEPT = {"django_migrations", "django_content_type", "auth_permission"}
@@ -76,7 +85,7 @@ def gateway(shared_gateway: GatewayProcess, ledger: None) -> GatewayProcess:
 @pytest.fixture
 def engine(ledger: None) -> Iterator[FakeEngine]:
     with FakeEngine(api_key=settings.ENGINE_API_KEY, admin_key=settings.ENGINE_ADMIN_KEY) as running:
-        Engine.objects.create(url=running.url, state=EngineState.READY, boot_id="1")
+        EngineRow.objects.create(url=running.url, state=EngineState.READY, boot_id="1")
         yield running
 
 
@@ -106,3 +115,36 @@ def chat(http: httpx.Client, somebody: Somebody, engine: FakeEngine) -> Chat:
         return http.post("/v1/chat/completions", json=body, headers={**somebody.headers, **(headers or {})})
 
     return send
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("fleet")
+    made = [build_tiny_model(folder / "one"), folder / "two"]
+    (made[0] / "chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")
+    shutil.copytree(*made)
+    return made
+
+
+@pytest.fixture
+def engines(engine_process: Engines, models: list[Path]) -> list[Engine]:
+    return [engine_process(model) for model in models]
+
+
+@pytest.fixture
+def fleet(
+    ledger: None,
+    start_gateway: Callable[..., GatewayProcess],
+    engines: list[Engine],
+    settings: Settings,
+    tmp_path: Path,
+) -> Iterator[Fleet]:
+    settings.MODEL_PATH, settings.ADAPTER_STORE = engines[0].model, tmp_path / "adapters"
+    settings.ENGINE_URLS = [engine.url for engine in engines]
+    settings.ENGINE_API_KEY, settings.ENGINE_ADMIN_KEY = engines[0].api_key, engines[0].admin_key
+    settings.LORA_RANK, settings.PROBE_TOLERANCE = RANK, 0.001
+    chat_format.cache_clear()
+    reconcile()
+    assert set(EngineRow.objects.values_list("state", flat=True)) == {EngineState.READY}
+    yield Fleet(engines, engines[0].model, tmp_path / "adapters", start_gateway)
+    chat_format.cache_clear()

@@ -11,12 +11,15 @@ import httpx
 
 from apps.adapters import publishing
 from apps.adapters.models import AdapterVersion
+from apps.adapters.services import served_name
+from apps.engines.selectors import ranked
+from apps.keys.services import set_limit
 from embedded.engine import Engine
 from kernel.tenancy import tenant_scope
 from tests.api.frames import frames
 from tests.api.gateway_process import GatewayProcess
-from tests.apps.engines.test_real_engine import version_of
-from tests.tenants import Somebody
+from tests.apps.engines.real_engine import version_of
+from tests.tenants import Somebody, add_somebody
 
 PAINT: Any = {
     "type": "object",
@@ -134,3 +137,29 @@ def read(response: httpx.Response, *, path: str = "chat/completions", stream: bo
 def is_paint(text: str) -> bool:
     """Return whether a text is what SCHEMA holds a reply to."""
     return set(json.loads(text)) == {"colour", "matt"}
+
+
+def unlimited(somebody: Somebody) -> None:
+    for key in (somebody.key.id, None):
+        set_limit(
+            tenant_id=somebody.tenant.id, key_id=key, actor="test",
+            requests_per_minute=0, tokens_per_minute=0, concurrent=0,
+        )  # fmt: skip
+
+
+def one_for_each(fleet: Fleet) -> tuple[Somebody, Somebody]:
+    """Return people of two tenants whose policies prefer different engines."""
+    urls = [engine.url for engine in fleet.engines]
+    found: dict[str, Somebody] = {}
+    for number in range(64):
+        somebody = add_somebody(f"tenant-{number}")
+        found.setdefault(ranked(urls, served_name(somebody.policy.pk, 1, "0" * 64))[0], somebody)
+        if len(found) == 2:
+            break
+    for somebody in found.values():
+        unlimited(somebody)
+    return found[urls[0]], found[urls[1]]
+
+
+def by_id(somebody: Somebody) -> dict[str, Any]:
+    return {str(turn.id): turn for turn in somebody.turns()}

@@ -10,10 +10,10 @@ from django.conf import settings
 from apps.engines.models import Engine, EngineState
 from kernel.models import OutboxMessage
 from kernel.tenancy import system_scope
+from tests.api.checks import refused
 from tests.api.conftest import Chat
 from tests.api.frames import frames, text_of
 from tests.api.loaded import make_loaded
-from tests.api.test_errors import refused
 from tests.fake_engine import FakeEngine
 from tests.tenants import Somebody, add_somebody, add_version
 

@@ -5,9 +5,9 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.api.checks import refused
 from tests.api.conftest import Chat
 from tests.api.frames import frames
-from tests.api.test_errors import refused
 from tests.fake_engine import FakeEngine
 from tests.tenants import Somebody
 

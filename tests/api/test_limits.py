@@ -6,9 +6,9 @@ import httpx
 import redis
 
 from apps.keys.services import set_limit
+from tests.api.checks import refused
 from tests.api.conftest import Chat
 from tests.api.gateway_process import GatewayProcess
-from tests.api.test_errors import refused
 from tests.fake_engine import FakeEngine
 from tests.tenants import Somebody
 

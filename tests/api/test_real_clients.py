@@ -23,9 +23,9 @@ from apps.engines.models import Engine as EngineRow
 from apps.engines.models import EngineState
 from embedded.engine import Engine
 from kernel.tenancy import tenant_scope
+from tests.api.checks import wait_for
 from tests.api.frames import frames, text_of
 from tests.api.gateway_process import GatewayProcess
-from tests.api.test_faults import wait_for
 from tests.engines import Engines
 from tests.tenants import Somebody, add_somebody
 from tests.tiny_model import build_tiny_model

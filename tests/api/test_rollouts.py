@@ -14,9 +14,9 @@ from apps.keys.services import create_key
 from apps.learning.intake import intake_of, rollouts_begun, room_of
 from apps.learning.models import RolloutGate, Sample, SampleState
 from kernel.tenancy import tenant_scope
+from tests.api.checks import refused
 from tests.api.conftest import Chat
 from tests.api.gateway_process import GatewayProcess
-from tests.api.test_errors import refused
 from tests.fake_engine import FakeEngine
 from tests.tenants import Somebody
 

@@ -10,8 +10,8 @@ from apps.adapters.models import Policy
 from apps.conversations.models import Feedback
 from kernel.models import OutboxMessage
 from kernel.tenancy import system_scope, tenant_scope
+from tests.api.checks import refused
 from tests.api.conftest import Chat
-from tests.api.test_errors import refused
 from tests.fake_engine import FakeEngine
 from tests.tenants import Somebody, add_somebody, add_version
 

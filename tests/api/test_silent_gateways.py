@@ -16,11 +16,10 @@ from apps.conversations.holders import LOST_AFTER_S
 from apps.conversations.models import Turn, TurnHolder
 from apps.conversations.services import fail_lost_turns
 from kernel.tenancy import system_scope
+from tests.api.checks import HI, refused, states, wait_for
 from tests.api.conftest import Chat
 from tests.api.frames import frames, text_of
 from tests.api.gateway_process import GatewayProcess
-from tests.api.test_errors import refused
-from tests.api.test_faults import HI, states, wait_for
 from tests.fake_engine import ONE_SHORT_SENTENCE, FakeEngine
 from tests.tenants import Somebody
 

@@ -11,10 +11,10 @@ import httpx
 import orjson
 import pytest
 
+from tests.api.checks import states, wait_for
 from tests.api.conftest import Chat
 from tests.api.frames import frames, text_of
 from tests.api.gateway_process import GatewayProcess
-from tests.api.test_faults import states, wait_for
 from tests.fake_engine import FakeEngine
 from tests.tenants import Somebody
 

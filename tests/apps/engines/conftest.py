@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,10 +11,14 @@ from pytest_django import Settings
 
 from apps.accounts.models import Tenant
 from apps.engines import registry
+from apps.engines.chat import chat_format
 from apps.engines.models import DesiredAdapter
+from embedded.engine import Engine
 from kernel.tenancy import system_scope, tenant_scope
-from tests.apps.adapters.files import answers, probe
+from tests.apps.adapters.files import RANK, answers, probe
+from tests.engines import Engines
 from tests.fake_engine import FakeEngine
+from tests.tiny_model import build_tiny_model
 
 Want = Callable[..., DesiredAdapter]
 
@@ -52,3 +57,22 @@ def want(tenant: Tenant) -> Want:
         return registry.want(tenant_id=tenant.pk, served_name=name, **facts)
 
     return ask
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_tiny_model(tmp_path_factory.mktemp("engine-model") / "tiny")
+
+
+@pytest.fixture
+def engine(engine_process: Engines, model: Path, settings: Settings, tmp_path: Path) -> Iterator[Engine]:
+    running = engine_process(model)
+    settings.MODEL_PATH = model
+    settings.ENGINE_URLS = [running.url]
+    settings.ENGINE_API_KEY, settings.ENGINE_ADMIN_KEY = running.api_key, running.admin_key
+    settings.ADAPTER_STORE = tmp_path / "adapters"
+    settings.LORA_RANK = RANK
+    settings.PROBE_TOLERANCE = 0.001  # float32 on both sides
+    chat_format.cache_clear()
+    yield running
+    chat_format.cache_clear()

@@ -1,0 +1,70 @@
+"""The same request again: one turn, one reply."""
+
+import threading
+import time
+
+import httpx
+import pytest
+
+from tests.api.checks import refused
+from tests.api.conftest import Chat
+from tests.api.frames import frames, text_of
+from tests.fake_engine import FakeEngine
+from tests.tenants import Somebody
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("header", ["X-Stainless-Retry-Count", "Idempotency-Key"])
+def test_a_retry_of_a_lost_reply_is_the_same_turn(
+    chat: Chat, somebody: Somebody, engine: FakeEngine, *, stream: bool, header: str
+) -> None:
+    first = chat("hi", stream=stream, headers={header: "0"})
+    engine.say("something", " else")
+    again = chat("hi", stream=stream, headers={header: "0" if header == "Idempotency-Key" else "1"})
+
+    assert again.status_code == 200
+    assert again.headers["x-idempotent-replay"] == "true"
+    for name in ("x-turn-id", "x-session-id", "x-adapter-version", "x-adapter-hash", "content-type"):
+        assert again.headers[name] == first.headers[name], name
+    if stream:
+        assert text_of(frames(again.text)) == "One short sentence."
+        assert frames(again.text)[-2:] == frames(first.text)[-2:]
+    else:
+        same = {**first.json(), "created": 0}
+        assert {**again.json(), "created": 0} == same
+    assert len(somebody.turns()) == 1
+    assert len(engine.requests) == 1
+
+
+def test_a_retry_of_a_running_request_waits_for_its_reply(
+    chat: Chat, somebody: Somebody, engine: FakeEngine
+) -> None:
+    engine.hold = threading.Event()
+    answers: list[httpx.Response] = []
+    threads = [
+        threading.Thread(
+            target=lambda count=count: answers.append(
+                chat("hi", headers={"X-Stainless-Retry-Count": str(count)})
+            )
+        )
+        for count in (0, 1)
+    ]
+    threads[0].start()
+    engine.wait_for(lambda: len(engine.requests) == 1)
+    threads[1].start()
+    time.sleep(0.5)
+    assert answers == []
+    engine.hold.set()
+    for thread in threads:
+        thread.join()
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert {answer.json()["id"] for answer in answers} == {f"chatcmpl-{somebody.turns()[0].id.hex}"}
+    assert len(engine.requests) == 1
+
+
+def test_an_idempotency_key_with_another_body(chat: Chat, somebody: Somebody) -> None:
+    chat("hi", headers={"Idempotency-Key": "k"})
+
+    refused(chat("ho", headers={"Idempotency-Key": "k"}), 422, "idempotency_key_reused", "Idempotency-Key")
+    assert len(somebody.turns()) == 1
