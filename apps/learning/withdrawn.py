@@ -59,9 +59,5 @@ def _unwanted(policy: Policy, taught: dict[uuid.UUID, list[dict[str, object]] | 
     if not taught:
         return set()
     rows = Preference.objects.filter(policy=policy, state__in=HELD_TO).values_list("id", "revision")
-    wanted = {(str(id_), revision) for id_, revision in rows}
-    return {
-        id_
-        for id_, preferences in taught.items()
-        if not all((one["id"], one["revision"]) in wanted for one in preferences or ())
-    }
+    wanted = [{"id": str(id_), "revision": revision} for id_, revision in rows]
+    return {id_ for id_, preferences in taught.items() if not all(one in wanted for one in preferences or ())}

@@ -166,6 +166,18 @@ def test_a_wish_that_was_worded_anew_is_not_learned_in_its_old_words(
     assert states_of(somebody) == {"dropped": 8}
 
 
+def test_what_does_not_say_how_a_wish_was_worded_is_not_learned(
+    somebody: Somebody, engine: FakeEngine
+) -> None:
+    preference, run = shadow_samples(somebody)
+    with tenant_scope(somebody.tenant.id):
+        for sample in Sample.objects.all():  # as they were written before a wish had a revision
+            sample.hints = [{**sample.hints[0], "preferences": [str(preference.id)]}]
+            sample.save()
+        assert runs.claim_run(run_id=run.id) is None
+    assert states_of(somebody) == {"dropped": 8}
+
+
 def test_what_is_learned_by_then_may_be_learned_on(somebody: Somebody, engine: FakeEngine) -> None:
     preference, run = shadow_samples(somebody)
     with tenant_scope(somebody.tenant.id):
