@@ -1,8 +1,9 @@
 """Find work whose row says that it is due and that nobody does: the broker may lose what it was told."""
 
 import datetime as dt
+import logging
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
@@ -17,6 +18,8 @@ from apps.learning.commits import ask_to_publish
 from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, SampleState, TrainingRun
 from kernel.ids import first_id_at
 from kernel.tenancy import tenant_scope
+
+logger = logging.getLogger(__name__)
 
 
 def ask_for_unsampled(*, older_than_s: float, limit: int) -> int:
@@ -95,6 +98,11 @@ def start_due_runs() -> int:
     )
     started = 0
     for tenant_id, policy_id in policies:
-        with tenant_scope(tenant_id), transaction.atomic():
-            started += schedule.consider(policy_id=policy_id) is not None
+        try:
+            with tenant_scope(tenant_id), transaction.atomic():
+                started += schedule.consider(policy_id=policy_id) is not None
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:  # a fault in one's rows must not keep all others from their steps
+            logger.exception("policy %s could not be looked at", policy_id)
     return started

@@ -1,6 +1,7 @@
 """What the broker loses is found again by its row; what is late is not announced for ever."""
 
 import datetime as dt
+import uuid
 
 import pytest
 import redis
@@ -10,7 +11,7 @@ from django.utils import timezone
 from apps.adapters.models import AdapterVersion, VersionState
 from apps.conversations.models import Session, Turn, TurnState
 from apps.judging.models import Judgement, OptOut
-from apps.learning import runs
+from apps.learning import runs, schedule
 from apps.learning.models import Sample, TrainingRun
 from kernel.models import OutboxMessage
 from kernel.tenancy import system_scope, tenant_scope
@@ -129,6 +130,24 @@ def test_a_batch_that_nobody_started_is_started_by_the_clock(somebody: Somebody)
     upkeep.start_runs()
     upkeep.start_runs()
     assert len(unsent(TRAIN)) == 1
+
+
+def test_one_policys_fault_keeps_no_other_from_its_step(
+    somebody: Somebody, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = add_somebody("others")
+    for one in (somebody, others):
+        add_samples(one, 8)
+    consider = schedule.consider
+
+    def fails_for_the_first(*, policy_id: uuid.UUID) -> TrainingRun | None:
+        if policy_id == somebody.policy.id:
+            raise KeyError("its rows make no sense")
+        return consider(policy_id=policy_id)
+
+    monkeypatch.setattr(schedule, "consider", fails_for_the_first)
+    upkeep.start_runs()
+    assert [message.tenant_id for message in unsent(TRAIN)] == [others.tenant.id]
 
 
 def test_the_tasks_judge_and_sample_and_their_repetition_is_one_effect(somebody: Somebody) -> None:
