@@ -64,10 +64,7 @@ def request_run(*, policy: Policy, actor: str, idempotency_key: str | None = Non
             if made is not None:
                 return made
         resolve(policy.config)
-        if not (policy.training_enabled and policy.tenant.training_enabled):
-            raise Conflict(f"training of {policy.name} is switched off", code="training_off")
-        if paused := why_paused(policy.id):
-            raise Conflict(f"training of {policy.name} is paused: {paused}", code="training_paused")
+        _refuse_while_off(policy)
         if not Sample.objects.filter(policy=policy, state=SampleState.READY).exists():
             raise Conflict(f"no sample of {policy.name} waits: there is nothing to learn", code="no_samples")
         trigger = _asked_by(actor)
@@ -87,7 +84,8 @@ def request_run(*, policy: Policy, actor: str, idempotency_key: str | None = Non
 def resume_run(*, run_id: uuid.UUID, actor: str) -> TrainingRun:
     """Queue a failed or cancelled run again, with all its tries, for whatever samples wait now; audited.
 
-    Raises Conflict where it ended another way, no sample waits or its policy has another run under way.
+    Raises Conflict where it ended another way, training is switched off or paused, no sample waits or its policy has
+    another run under way.
     """
     with transaction.atomic():
         run = TrainingRun.objects.select_for_update().filter(id=run_id).first()
@@ -95,6 +93,7 @@ def resume_run(*, run_id: uuid.UUID, actor: str) -> TrainingRun:
             raise NotFound("there is no such run")
         if run.state not in (RunState.FAILED, RunState.CANCELLED):
             raise Conflict(f"the run is {run.state}")
+        _refuse_while_off(run.policy)
         if not Sample.objects.filter(policy_id=run.policy_id, state=SampleState.READY).exists():
             raise Conflict("no sample waits: there is nothing to learn", code="no_samples")
         before = {"state": run.state, "reason": run.reason, "trigger": run.trigger}
@@ -243,6 +242,13 @@ def expire_leases() -> int:
         except InvalidInput as error:
             logger.warning("run %s cannot be put back: %s", run_id, error.message)
     return expired
+
+
+def _refuse_while_off(policy: Policy) -> None:
+    if not (policy.training_enabled and policy.tenant.training_enabled):
+        raise Conflict(f"training of {policy.name} is switched off", code="training_off")
+    if paused := why_paused(policy.id):
+        raise Conflict(f"training of {policy.name} is paused: {paused}", code="training_paused")
 
 
 def _asked_by(actor: str) -> str:

@@ -11,6 +11,7 @@ from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.models import TurnKind, TurnState
 from apps.learning import commits, refusals, runs, schedule
 from apps.learning.commits import StepResult
+from apps.learning.drift import pauses
 from apps.learning.lineage import Lineage, trajectory_staleness
 from apps.learning.models import RewardBaseline, Sample, SampleState, TrainingRun
 from apps.learning.runs import Claim
@@ -279,6 +280,25 @@ def test_a_run_is_not_resumed_beside_another_or_for_nothing(somebody: Somebody) 
         with pytest.raises(Conflict) as error:
             runs.resume_run(run_id=first.id, actor="user:7")
         assert error.value.code == "no_samples"
+
+
+def test_a_run_is_not_resumed_where_training_is_off_or_paused(somebody: Somebody) -> None:
+    add_samples(somebody, 1)
+    run = queue_run(somebody, "operator:1")
+    with tenant_scope(somebody.tenant.id):
+        runs.cancel_run(run_id=run.id, actor="user:7")
+        pauses.pause(policy_id=somebody.policy.id, actor="user:7", reason="a look")
+        with pytest.raises(Conflict) as error:
+            runs.resume_run(run_id=run.id, actor="user:7")
+        assert error.value.code == "training_paused"
+        pauses.resume(policy_id=somebody.policy.id, actor="user:7", reason="it is well")
+        somebody.policy.training_enabled = False
+        somebody.policy.save()
+        with pytest.raises(Conflict) as error:
+            runs.resume_run(run_id=run.id, actor="user:7")
+        assert error.value.code == "training_off"
+        run.refresh_from_db()
+    assert run.state == "cancelled"
 
 
 def test_samples_of_refused_steps_come_back_when_they_are_replayed_and_others_stay(
