@@ -12,8 +12,8 @@ from apps.conversations.models import Feedback
 from apps.keys.services import set_policies
 from apps.memory.models import Preference, PreferenceState
 from kernel.tenancy import tenant_scope
+from tests.api.checks import refused
 from tests.api.gateway_process import GatewayProcess
-from tests.api.test_errors import refused
 from tests.fake_engine import FakeEngine
 from tests.tenants import Somebody
 
