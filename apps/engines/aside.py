@@ -12,10 +12,11 @@ from apps.engines.client import EngineClient
 from apps.engines.loading import client_of
 from apps.engines.replies import EngineBroken
 
-LOOK_EVERY_S = 0.2
-"""How long somebody who comes waits at most until the engine is theirs."""
+LOOK_EVERY_S = 0.1
+"""How long somebody who comes shares the engine at most, until it is told to stop."""
 _NOTICE_S = 0.02
-_AT_ONCE = 8
+AT_ONCE = 8
+"""Fewer than the places of an engine: somebody who comes is not kept waiting for one."""
 
 
 @dataclass(slots=True)
@@ -46,7 +47,7 @@ def ask_aside(
     answers = [Answer() for _ in prompts]
 
     async def work(client: EngineClient) -> None:
-        places = asyncio.Semaphore(_AT_ONCE)
+        places = asyncio.Semaphore(AT_ONCE)
 
         async def one(prompt: Sequence[int], answer: Answer) -> None:
             async with places:
@@ -80,7 +81,7 @@ def score_aside(
     scores: list[list[float]] = [[] for _ in asked]
 
     async def work(client: EngineClient) -> None:
-        places = asyncio.Semaphore(_AT_ONCE)
+        places = asyncio.Semaphore(AT_ONCE)
 
         async def one(index: int, adapter: str | None, prompt: Sequence[int], reply: Sequence[int]) -> None:
             async with places:

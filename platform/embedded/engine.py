@@ -73,8 +73,9 @@ class Engine:
                 "device": "cpu",
                 "attention-backend": "torch_native",
                 "lora-backend": "torch_native",
-                "max-total-tokens": 16384,
-                "max-running-requests": 8,
+                "max-total-tokens": 20480,
+                # two more than are asked aside at a time: whoever comes meanwhile has a place at once
+                "max-running-requests": 10,
                 # an idle scheduler polls, which is a whole core; this one waits for a message
                 "sleep-on-idle": True,
             }

@@ -84,3 +84,42 @@ def test_the_code_is_unknown_outside_a_repository(tmp_path: Path, folder: str) -
     assert code_version(tmp_path / folder) == "unknown"
     assert ABOUT["versions"]["python"].startswith("3.")
     assert re.fullmatch(r"[0-9a-f]{16}", ABOUT["texts_and_rules"])
+
+
+async def test_told_once_says_what_the_idle_minutes_went_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = {
+        "version": 1,
+        "outcome": "better",
+        "passes": 5,
+        "of": 8,
+        "closeness": -1.0,
+        "k3": 0.1,
+        "mean_tokens": 20.0,
+    }
+
+    async def account(_world: FakeWorld, _subject: object) -> dict[str, Any]:
+        return {
+            "shadow": {"replies": 16, "tokens": 700, "given_up": 0, "samples": {"live": 1, "shadow": 16}},
+            "steps": {"by_state": {"succeeded": 2}, "waiting_s": 0.4, "working_s": 12.5, "choosing_s": None},
+            "lesson": {
+                "state": "teaching",
+                "reason": "",
+                "told_passes": 14,
+                "untold_passes": 0,
+                "course": [{**step, "version": 0, "passes": 0, "of": 16}, step],
+            },
+        }
+
+    monkeypatch.setattr(FakeWorld, "account", account)
+    report, printed = await _made(
+        plan_of("joined", terms=replace(QUICK, mode="once")), tmp_path / "state.jsonl"
+    )
+    page = as_markdown(report)
+    assert "## What the idle minutes went to" in page
+    assert (
+        "| joined/one-short-sentence/1 | 16 (700 tokens) | 2 | 0 | 0.4 / 12.5 / - | 0/16 5/8 | 0/60 |" in page
+    )
+    assert "joined/one-short-sentence/1  30 of 60 replies, about " in printed
+    assert "if none converges" not in printed
