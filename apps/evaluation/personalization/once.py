@@ -9,6 +9,7 @@ from apps.evaluation.personalization.run import Run
 from apps.evaluation.users import plan_sessions
 
 LOOK_EVERY_S = 5.0
+NOTED_EVERY_S = 60.0
 QUESTIONS = 10
 """A user who is content with so many first replies in a row has nothing to complain of."""
 
@@ -66,12 +67,16 @@ async def _idle(run: Run) -> dict[str, Any]:
     """
     began = time.monotonic()
     seen = [[0.0, await run.live_version()]]
+    noted = began
     while (left := run.terms.idle_minutes * 60 - (time.monotonic() - began)) > 0:
         await asyncio.sleep(min(LOOK_EVERY_S, left))
         version = await run.live_version()
         if version != seen[-1][1]:
             seen.append([round(time.monotonic() - began, 1), version])
             run.progress.note(run.key, f"version {version} is live after {seen[-1][0]:.0f} s")
+        if time.monotonic() - noted >= NOTED_EVERY_S:
+            noted = time.monotonic()
+            run.progress.note(run.key, f"waits, {max(0.0, left) / 60:.0f} min to go")
     await run.platform.rest(run.subject)
     return {
         "minutes": run.terms.idle_minutes,

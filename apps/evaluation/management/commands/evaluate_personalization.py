@@ -146,6 +146,10 @@ def _plan(options: dict[str, Any]) -> Plan:
     for name in ("methods", "users", "seeds"):
         if len(set(options[name])) != len(options[name]):
             raise CommandError(f"--{name} names one twice")
+    if options["mode"] == "once" and options["parallel"] > 1:
+        raise CommandError(
+            "--mode once takes --parallel 1: what one run is asked would keep the others' minutes from being idle"
+        )
     for user in options["users"]:
         load_user(user)
     return Plan(

@@ -149,6 +149,7 @@ def test_an_unknown_method_is_refused_with_the_known_ones() -> None:
         (["--parallel", "9"], "--parallel lies between 1 and 8"),
         (["--idle", "nan"], "--idle lies between 0 and 3600"),
         (["--minutes", "0"], "--minutes is more than 0"),
+        (["--mode", "once", "--parallel", "2"], "--mode once takes --parallel 1"),
     ],
 )
 def test_wrong_arguments_are_named(arguments: list[str], says: str) -> None:
