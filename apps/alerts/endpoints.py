@@ -9,7 +9,16 @@ from django.utils import timezone
 
 from apps.alerts import signing
 from apps.alerts.addresses import check_url, shown
-from apps.alerts.models import Event, WebhookEndpoint
+from apps.alerts.models import (
+    TOLD_OF,
+    Alert,
+    Delivery,
+    DeliveryState,
+    Event,
+    Severity,
+    WebhookEndpoint,
+)
+from apps.alerts.services import announce
 from kernel import audit
 from kernel.errors import Conflict, InvalidInput, NotFound
 from kernel.sealing import seal, unseal
@@ -89,6 +98,86 @@ def switch_off(*, endpoint_id: uuid.UUID, actor: str, reason: str) -> WebhookEnd
     return row
 
 
+def change_endpoint(
+    *,
+    endpoint_id: uuid.UUID,
+    actor: str,
+    url: str | None = None,
+    events: Sequence[str] | None = None,
+    enabled: bool | None = None,
+) -> WebhookEndpoint:
+    """Change where an endpoint is, what it is told of, or whether it is; None leaves as it is. Audited.
+
+    What is on its way goes to the new address. Raises InvalidInput naming the field.
+    """
+    checked = check_url(url) if url is not None else None
+    chosen = _events(events) if events is not None else None
+    with transaction.atomic():
+        row = _locked(endpoint_id)
+        detail: dict[str, object] = {}
+        if checked is not None and checked != row.url:
+            row.url, detail["url"] = checked, shown(checked)
+        if chosen is not None and chosen != row.events:
+            row.events = detail["events"] = chosen
+        if detail:
+            row.save(update_fields=["url", "events"])
+            audit.record(
+                actor=actor,
+                action="webhook.change",
+                target=f"webhook:{row.pk}",
+                tenant_id=row.tenant_id,
+                detail=detail,
+            )
+        if enabled is not None and enabled != row.enabled:
+            if enabled:
+                return switch_on(endpoint_id=endpoint_id, actor=actor)
+            return switch_off(endpoint_id=endpoint_id, actor=actor, reason=f"switched off by {actor}")
+    return row
+
+
+def delete_endpoint(*, endpoint_id: uuid.UUID, actor: str) -> None:
+    """Delete an endpoint with its deliveries, those on their way too; audited. The alerts stay."""
+    with transaction.atomic():
+        row = _locked(endpoint_id)
+        audit.record(
+            actor=actor,
+            action="webhook.delete",
+            target=f"webhook:{row.pk}",
+            tenant_id=row.tenant_id,
+            detail={"url": shown(row.url)},
+        )
+        row.delete()
+
+
+def send_test(*, endpoint_id: uuid.UUID, actor: str) -> Delivery:
+    """Send an endpoint a test, which goes the way of every alert; audited.
+
+    Raises Conflict where the endpoint is off, or a test is on its way to it already.
+    """
+    with transaction.atomic():
+        row = _locked(endpoint_id)
+        if not row.enabled:
+            raise Conflict(f"the endpoint is switched off: {row.disabled_reason}")
+        under_way = Delivery.objects.filter(
+            endpoint=row, state=DeliveryState.PENDING, alert__event=Event.ENDPOINT_TEST
+        )
+        if under_way.exists():
+            raise Conflict("a test is on its way to this endpoint", code="test_under_way")
+        told = Alert.objects.create(
+            tenant_id=row.tenant_id,
+            event=Event.ENDPOINT_TEST,
+            severity=Severity.INFO,
+            words="Somebody tries whether this reaches you.",
+            dedupe_key=f"test:{uuid.uuid4()}",
+        )
+        delivery = Delivery.objects.create(
+            tenant_id=row.tenant_id, alert=told, endpoint=row, due_at=timezone.now()
+        )
+        announce(delivery)
+        audit.record(actor=actor, action="webhook.test", target=f"webhook:{row.pk}", tenant_id=row.tenant_id)
+    return delivery
+
+
 def secrets_of(endpoint: WebhookEndpoint) -> list[bytes]:
     """Return what signs for an endpoint now, newest first; raises kernel.sealing.Unreadable."""
     sealed = [endpoint.secret]
@@ -106,11 +195,10 @@ def _locked(endpoint_id: uuid.UUID) -> WebhookEndpoint:
 
 def _events(events: Sequence[str]) -> list[str]:
     chosen = list(dict.fromkeys(events))
-    unknown = [event for event in chosen if event not in Event.values]
+    known = [event.value for event in TOLD_OF]
+    unknown = [event for event in chosen if event not in known]
     if unknown:
-        raise InvalidInput(
-            f"there is no event {unknown[0]!r}; there are {', '.join(Event.values)}", field="events"
-        )
+        raise InvalidInput(f"there is no event {unknown[0]!r}; there are {', '.join(known)}", field="events")
     if not chosen:
         raise InvalidInput("choose at least one event", field="events")
     return chosen

@@ -17,6 +17,11 @@ class Event(models.TextChoices):
     POLICY_PAUSED = "policy.paused", "Training of a policy is paused"
     POLICY_RESUMED = "policy.resumed", "Training of a policy goes on"
     ENDPOINT_DISABLED = "endpoint.disabled", "A webhook endpoint is switched off"
+    ENDPOINT_TEST = "endpoint.test", "Somebody tries a webhook endpoint"
+
+
+TOLD_OF = tuple(event for event in Event if event != Event.ENDPOINT_TEST)
+"""What an endpoint may choose; a test goes to the one that is tried, whatever it chose."""
 
 
 class Severity(models.TextChoices):

@@ -49,6 +49,11 @@ def rules_of(policy: Policy) -> Rules:
     )
 
 
+def rules_of_tenant(tenant_id: uuid.UUID) -> Rules:
+    """Return the rules for a policy that has none of its own."""
+    return rules_of(Policy(id=uuid.UUID(int=0), tenant_id=tenant_id))
+
+
 def active_rubric(policy: Policy) -> Rubric | None:
     """Return the newest rubric of a policy, else the newest of its tenant; None: none was ever written."""
     rows = Rubric.objects.filter(_own_or_tenants(policy))

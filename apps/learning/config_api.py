@@ -128,9 +128,7 @@ class ConfigApi(ScopedView):
     def get(self, request: Any, pk: uuid.UUID) -> Response:
         """Show the configuration that the next run will be taken under."""
         del request
-        policy = Policy.objects.filter(pk=pk).first()
-        if policy is None:
-            raise NotFound("There is no such thing here.")
+        policy = _policy(pk)
         row = PolicyConfig.objects.get(policy=policy, number=policy.config_number)
         return Response(CurrentConfigSerializer(row).data)
 
@@ -146,6 +144,7 @@ class ConfigApi(ScopedView):
 
     def _change(self, request: Any, pk: uuid.UUID, *, whole: bool) -> Response:
         self.caller.require(Access.MANAGE)
+        _policy(pk)
         asked = read(ConfigChangeSerializer(data=request.data))
         row = configure(
             policy_id=pk,
@@ -156,6 +155,13 @@ class ConfigApi(ScopedView):
             expected=asked.get("number"),
         )
         return Response(CurrentConfigSerializer(row).data)
+
+
+def _policy(pk: uuid.UUID) -> Policy:
+    policy = Policy.objects.filter(pk=pk).first()
+    if policy is None:
+        raise NotFound("There is no such thing here.")
+    return policy
 
 
 class ConfigsApi(ScopedViewSet[PolicyConfig]):

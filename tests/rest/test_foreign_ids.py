@@ -10,9 +10,10 @@ from django.core import serializers
 from django.urls import URLPattern
 
 from apps.accounts.models import Membership, Role
+from apps.alerts.models import Delivery, WebhookEndpoint
 from apps.conversations.models import Feedback
 from apps.governance.models import Export
-from apps.judging.models import Judgement
+from apps.judging.models import Judgement, OptOut, Rubric
 from apps.keys.models import ApiKey
 from apps.learning.models import TrainingRun
 from config.urls_api import urlpatterns
@@ -49,6 +50,10 @@ def ids_of(rows: Rows) -> dict[str, uuid.UUID]:
             "samples": rows.sample.pk,
             "runs": TrainingRun.objects.filter(tenant=rows.tenant)[0].pk,
             "exports": Export.objects.filter(tenant=rows.tenant)[0].pk,
+            "rubrics": Rubric.objects.filter(tenant=rows.tenant)[0].pk,
+            "opt-outs": OptOut.objects.filter(tenant=rows.tenant)[0].pk,
+            "webhooks": WebhookEndpoint.objects.filter(tenant=rows.tenant)[0].pk,
+            "deliveries": Delivery.objects.filter(tenant=rows.tenant).exclude(endpoint=None)[0].pk,
         }
 
 
@@ -70,7 +75,7 @@ def everything(rows: Rows) -> str:
 def test_a_foreign_id_is_nowhere_to_be_found(acme: Rows, role: Role) -> None:
     other = fill("globex")
     asking, ids, before = member(acme.tenant, role), ids_of(other), everything(other)
-    assert len(WITH_ID) == 22
+    assert len(WITH_ID) == 30
     for route in WITH_ID:
         kind = route.partition("/")[0]
         for foreign in (ids[kind], uuid.uuid4()):

@@ -8,11 +8,12 @@ from django.core.management.base import BaseCommand, CommandError
 
 from apps.accounts.selectors import tenant_by_slug
 from apps.alerts.endpoints import create_endpoint, rotate_secret
-from apps.alerts.models import Event
+from apps.alerts.models import TOLD_OF
 from kernel.errors import AttuneError
 from kernel.tenancy import system_scope, tenant_scope
 
 ACTOR = "system:command line"
+_EVENTS = [event.value for event in TOLD_OF]
 
 
 class Command(BaseCommand):
@@ -29,7 +30,7 @@ class Command(BaseCommand):
             metavar="ID",
             help="endpoint to give another secret; both sign for a day",
         )
-        parser.add_argument("--events", nargs="+", choices=Event.values, default=Event.values)
+        parser.add_argument("--events", nargs="+", choices=_EVENTS, default=_EVENTS)
 
     def handle(self, *_args: object, **options: Any) -> None:
         """Do it and print the secret alone on standard output."""
