@@ -3,6 +3,7 @@
 import uuid
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -13,9 +14,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from apps.accounts import invitations, services
 from apps.accounts.models import Invitation, Membership, Role
 from apps.adapters.models import Policy
-from apps.adapters.services import change_policy
 from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
+from apps.dashboard.settings.policies import preset_named
 from kernel.errors import AttuneError
 from kernel.rest.caller import Access
 
@@ -98,39 +99,25 @@ def member(request: HttpRequest, place: Place, membership_id: uuid.UUID) -> Http
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@tenant_page(needs=Access.MANAGE)
+@tenant_page()
 def settings(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show and change how the tenant and its policies learn."""
+    """Show the tenant and its policies; change the tenant's name, or whether it learns."""
     if request.method == "POST":
+        if not place.manages:
+            raise PermissionDenied
         try:
-            _change(request, place)
+            services.change_tenant(
+                tenant_id=place.tenant.pk,
+                actor=place.actor,
+                name=request.POST.get("name", "").strip()[:120] or None,
+                training_enabled=request.POST.get("training_enabled") == "on",
+            )
         except AttuneError as error:
             messages.error(request, error.message)
         else:
             messages.success(request, "Saved.")
         return redirect("dashboard:settings", tenant=place.tenant.slug)
-    return place.show(
-        request,
-        "settings",
-        section="settings",
-        policies=Policy.objects.annotate(n_versions=Count("versions")).order_by("name"),
-    )
-
-
-def _change(request: HttpRequest, place: Place) -> None:
-    on = request.POST.get("training_enabled") == "on"
-    policy_id = request.POST.get("policy", "")
-    if not policy_id:
-        services.change_tenant(
-            tenant_id=place.tenant.pk,
-            actor=place.actor,
-            name=request.POST.get("name", "").strip()[:120] or None,
-            training_enabled=on,
-        )
-        return
-    try:
-        temperature = float(request.POST.get("temperature", ""))
-        key = uuid.UUID(policy_id)
-    except ValueError as error:
-        raise Http404 from error
-    change_policy(policy_id=key, actor=place.actor, temperature=temperature, training_enabled=on)
+    policies = list(Policy.objects.annotate(n_versions=Count("versions")).order_by("name"))
+    for policy in policies:
+        policy.preset = preset_named(policy)  # type: ignore[attr-defined]
+    return place.show(request, "settings", section="settings", tab="all", policies=policies)

@@ -17,6 +17,7 @@ from apps.dashboard import (
     views,
 )
 from apps.dashboard.playground import page as playground
+from apps.dashboard.settings import alerts, judging, policies
 
 app_name = "dashboard"
 _OF_A_TENANT = [
@@ -60,6 +61,10 @@ _OF_A_TENANT = [
     path("data/exports/<uuid:export_id>/delete", data.drop_export, name="drop_export"),
     path("data/delete", data.delete, name="delete"),
     path("data/deletions/<uuid:erasure_id>", data.deletion, name="deletion"),
+    path("settings/policies/<uuid:policy_id>", policies.policy, name="policy_settings"),
+    path("settings/judging", judging.judging, name="judging_settings"),
+    path("settings/alerts", alerts.alerts, name="alerts_settings"),
+    path("settings/alerts/<uuid:endpoint_id>", alerts.endpoint, name="endpoint"),
 ]
 urlpatterns = [
     path("", overview.home, name="home"),

@@ -4,11 +4,13 @@ With `ATTUNE_SCREENSHOTS=docs/pages` the pictures are written there.
 """
 
 import os
+import uuid
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+from apps.alerts.models import WebhookEndpoint
 from apps.governance.models import Erasure, ErasureState
 from apps.memory.models import Preference, PreferenceState
 from kernel.tenancy import tenant_scope
@@ -52,7 +54,16 @@ def addresses(rows: Rows) -> dict[str, str]:
         "data": f"{here}/data",
         "delete": f"{here}/data/delete?subject=session&id={rows.session.pk}",
         "deletion": f"{here}/data/deletions/{deletion.pk}",
+        "settings-policy": f"{here}/settings/policies/{rows.policy.pk}",
+        "settings-judging": f"{here}/settings/judging",
+        "settings-alerts": f"{here}/settings/alerts",
+        "settings-endpoint": f"{here}/settings/alerts/{_endpoint_of(rows)}",
     }
+
+
+def _endpoint_of(rows: Rows) -> uuid.UUID:
+    with tenant_scope(rows.tenant.pk):
+        return WebhookEndpoint.objects.get().pk
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

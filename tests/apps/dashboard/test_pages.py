@@ -14,6 +14,8 @@ from django.urls import URLPattern
 
 from apps.accounts.models import Invitation, Membership, Role
 from apps.accounts.services import set_role
+from apps.adapters.models import Policy
+from apps.alerts.models import WebhookEndpoint
 from apps.conversations.models import Session
 from apps.dashboard.urls import _OF_A_TENANT
 from apps.governance.models import Erasure, Export
@@ -35,6 +37,8 @@ PAGES = (
     "members",
     "settings",
     "data",
+    "settings/judging",
+    "settings/alerts",
 )
 WITHOUT_AN_ID = ("data/progress", "data/exports", "data/delete")
 
@@ -53,6 +57,7 @@ def addresses(rows: Rows) -> dict[str, str]:
             "preference_id": Preference.objects.get(tenant=rows.tenant).pk,
             "export_id": Export.objects.get(tenant=rows.tenant).pk,
             "erasure_id": Erasure.objects.get(tenant=rows.tenant).pk,
+            "endpoint_id": WebhookEndpoint.objects.get(tenant=rows.tenant).pk,
             "membership_id": Membership.objects.filter(tenant=rows.tenant)[0].pk,
         }
     found = {}
@@ -94,7 +99,9 @@ def test_an_operator_without_a_tenant_is_led_to_the_console(db: None) -> None:
         ("runs", ("threshold", "succeeded", "1 → 2", "25 s")),
         ("keys", ("at-", "a key owner@acme.example chat all", "60 requests/min")),
         ("members", ("owner@acme.example owner",)),
-        ("settings", ("Policy default",)),
+        ("settings", ("default yes standard number 1 0.7 2",)),
+        ("settings/judging", ("5 votes a judgement", "1 200 80 0", "Nobody.")),
+        ("settings/alerts", ("https://hooks.example/in on run.failed", "owner@acme.example owner")),
         ("data", ("system:test test.fill", "failed no space left", "Session ", "done 3 of 3")),
     ],
 )
@@ -139,8 +146,8 @@ def test_a_role_decides_what_is_seen(acme: Rows, role: Role) -> None:
     allowed = {
         Role.OWNER: set(PAGES),
         Role.ADMIN: set(PAGES),
-        Role.MEMBER: set(PAGES) - {"settings", "data"},
-        Role.VIEWER: {"", "adapters", "runs", "drift"},
+        Role.MEMBER: set(PAGES) - {"settings/alerts", "data"},
+        Role.VIEWER: {"", "adapters", "runs", "drift", "settings", "settings/judging"},
     }[role]
     for path in PAGES:
         assert somebody.get(f"/t/acme/{path}").status_code == (200 if path in allowed else 403), path
@@ -148,7 +155,7 @@ def test_a_role_decides_what_is_seen(acme: Rows, role: Role) -> None:
     assert somebody.get(f"/t/acme/sessions/{acme.session.pk}").status_code == expected
     assert somebody.get(f"/t/acme/turns/{acme.turn.pk}.json").status_code == expected
     shown = text_of(somebody, "/t/acme/")
-    assert ("Sessions" in shown, "Settings" in shown) == ("sessions" in allowed, "settings" in allowed)
+    assert ("Sessions" in shown, " Data " in shown) == ("sessions" in allowed, "data" in allowed)
 
 
 @pytest.mark.parametrize("role", [*Role])
@@ -158,7 +165,7 @@ def test_no_address_gives_or_changes_anything_of_another_tenant(acme: Rows, role
     with system_scope("look"):
         before = [
             str(list(model._default_manager.filter(tenant=other.tenant).values()))
-            for model in (ApiKey, Membership, Preference)
+            for model in (ApiKey, Membership, Preference, Policy, WebhookEndpoint)
         ]
     checked = 0
     for name, path in addresses(other).items():
@@ -171,11 +178,11 @@ def test_no_address_gives_or_changes_anything_of_another_tenant(acme: Rows, role
             assert answer.status_code in {403, 404, 405}, (name, method, answer.status_code)
             checked += 1
         assert somebody.get(f"/t/globex/{path}").status_code in {404, 405}
-    assert checked == 42
+    assert checked == 46
     with system_scope("look"):
         after = [
             str(list(model._default_manager.filter(tenant=other.tenant).values()))
-            for model in (ApiKey, Membership, Preference)
+            for model in (ApiKey, Membership, Preference, Policy, WebhookEndpoint)
         ]
     assert after == before
 

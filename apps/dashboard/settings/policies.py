@@ -1,0 +1,198 @@
+"""One policy's settings: whether and how it learns, by which rubric, and what that was before."""
+
+import uuid
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods
+
+from apps.adapters.models import Policy, PolicyConfig
+from apps.adapters.services import change_policy
+from apps.dashboard.places import Place, tenant_page
+from apps.dashboard.settings.forms import AnswerForm, ConfigForm, JudgeForm, RubricForm, complain
+from apps.judging.models import JudgeSettings, Rubric
+from apps.judging.rules import active_rubric, rules_of
+from apps.judging.services import change_judging, write_rubric
+from apps.learning.config import resolve
+from apps.learning.configuring import OPERATORS, changes, configure
+from apps.learning.presets import PRESETS, preset_of
+from kernel.errors import AttuneError, InvalidInput
+
+SHOWN = 20  # configurations on the page
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page()
+def policy(request: HttpRequest, place: Place, policy_id: uuid.UUID) -> HttpResponse:
+    """Show one policy's settings; change one of them."""
+    found = Policy.objects.filter(pk=policy_id).first()
+    if found is None:
+        raise Http404
+    filled: dict[str, forms.Form] = {}
+    if request.method == "POST":
+        if not place.manages:
+            raise PermissionDenied
+        act = _ACTS.get(request.POST.get("form", ""))
+        if act is None:
+            raise Http404
+        wrong = act(request, place, found)
+        if wrong is None:
+            messages.success(request, "Saved.")
+            return redirect("dashboard:policy_settings", tenant=place.tenant.slug, policy_id=policy_id)
+        filled[request.POST["form"]] = wrong
+        found.refresh_from_db()
+    return _page(request, place, found, filled)
+
+
+def _page(request: HttpRequest, place: Place, found: Policy, filled: dict[str, forms.Form]) -> HttpResponse:
+    rows = list(PolicyConfig.objects.filter(policy=found).order_by("-number")[: SHOWN + 1])
+    rubric, rules = active_rubric(found), rules_of(found)
+    own = JudgeSettings.objects.filter(policy=found).first() or JudgeSettings()
+    now = _resolved(found)
+    shown: dict[str, forms.Form] = {
+        "answer": AnswerForm(
+            initial={"temperature": found.temperature, "training_enabled": found.training_enabled}
+        ),
+        "config": ConfigForm(initial={**now, "number": found.config_number}),
+        "rubric": RubricForm(initial={"text": rubric.text if rubric and rubric.policy_id else ""}),
+        "judging": JudgeForm(initial={"votes": own.votes, "personal_data": own.personal_data}),
+        **filled,
+    }
+    return place.show(
+        request,
+        "settings_policy",
+        section="settings",
+        tab="",
+        policy=found,
+        forms=shown,
+        presets=PRESETS,
+        preset=preset_named(found),
+        history=_history(rows),
+        rubric=rubric,
+        rubrics=Rubric.objects.filter(policy=found).order_by("-number")[:SHOWN],
+        rules=rules,
+    )
+
+
+def _history(rows: list[PolicyConfig]) -> list[tuple[PolicyConfig, list[tuple[str, str, str]]]]:
+    """Return rows, newest first, each with (setting, before, after) of what changed from the one before it."""
+    befores = [row.overrides for row in rows[1:]] + ([{}] if len(rows) <= SHOWN else [])
+    return [
+        (
+            row,
+            [
+                (name, _said(pair, "before"), _said(pair, "after"))
+                for name, pair in changes(before, row.overrides).items()
+            ],
+        )
+        for row, before in zip(rows, befores, strict=False)
+    ]
+
+
+def _said(pair: dict[str, Any], side: str) -> str:
+    if side not in pair:
+        return "the platform's"
+    value = pair[side]
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _resolved(found: Policy) -> dict[str, Any]:
+    """Return every value that holds; the platform's where the policy's own are not taken any more."""
+    try:
+        return resolve(found.config).to_json()
+    except InvalidInput:
+        return resolve({}).to_json()
+
+
+def preset_named(found: Policy) -> str:
+    """Return the preset that a policy is like; "" for none."""
+    try:
+        return preset_of(found.config)
+    except InvalidInput:
+        return ""
+
+
+def _answer(request: HttpRequest, place: Place, found: Policy) -> forms.Form | None:
+    form = AnswerForm(request.POST)
+    if not form.is_valid():
+        return form
+    change_policy(policy_id=found.pk, actor=place.actor, **form.cleaned_data)
+    return None
+
+
+def _config(request: HttpRequest, place: Place, found: Policy) -> forms.Form | None:
+    form = ConfigForm(data=request.POST)
+    if not form.is_valid():
+        return form
+    try:
+        configure(
+            policy_id=found.pk,
+            actor=place.actor,
+            config=form.config(_resolved(found)),
+            expected=form.cleaned_data["number"],
+        )
+    except AttuneError as error:
+        complain(form, error)
+        return form
+    return None
+
+
+def _choose(request: HttpRequest, place: Place, found: Policy) -> forms.Form | None:
+    try:
+        configure(policy_id=found.pk, actor=place.actor, config={}, preset=request.POST.get("preset", ""))
+    except InvalidInput as error:
+        raise Http404 from error
+    return None
+
+
+def _return(request: HttpRequest, place: Place, found: Policy) -> forms.Form | None:
+    """Let what once was hold again, as a new configuration."""
+    number = request.POST.get("number", "")
+    row = (
+        PolicyConfig.objects.filter(policy=found, number=int(number)).first() if number.isdecimal() else None
+    )
+    if row is None:
+        raise Http404
+    kept = {name: value for name, value in row.overrides.items() if name not in OPERATORS}
+    try:
+        configure(policy_id=found.pk, actor=place.actor, config=kept, whole=True)
+    except InvalidInput as error:
+        messages.error(request, f"The platform does not take it any more: {error.message}")
+    return None
+
+
+def _rubric(request: HttpRequest, place: Place, found: Policy) -> forms.Form | None:
+    form = RubricForm(request.POST)
+    if not form.is_valid():
+        return form
+    try:
+        write_rubric(
+            tenant_id=place.tenant.pk, policy=found, text=form.cleaned_data["text"], actor=place.actor
+        )
+    except AttuneError as error:
+        complain(form, error)
+        return form
+    return None
+
+
+def _judging(request: HttpRequest, place: Place, found: Policy) -> forms.Form | None:
+    form = JudgeForm(request.POST)
+    if not form.is_valid():
+        return form
+    wanted = {name: value if value != "" else None for name, value in form.cleaned_data.items()}
+    change_judging(tenant_id=place.tenant.pk, policy=found, changes=wanted, actor=place.actor)
+    return None
+
+
+_ACTS = {
+    "answer": _answer,
+    "config": _config,
+    "preset": _choose,
+    "return": _return,
+    "rubric": _rubric,
+    "judging": _judging,
+}
