@@ -29,6 +29,7 @@ WITH_ID = sorted(
 BODIES: dict[str, Any] = {
     "rotate": {"overlap_s": 0},
     "limits": {"concurrent": 1},
+    "config": {"config": {}},
     "policies": {"policies": None},
     "point": {"version": 0},
     "feedback": {"score": 1},

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.adapters.models import AdapterVersion, Policy
+from apps.adapters.models import AdapterVersion, Policy, PolicyConfig
 from apps.conversations.models import Feedback, Session, Turn
 from apps.governance.export.privacy import Privacy
 from apps.judging.models import Judgement
@@ -205,6 +205,14 @@ PARTS = (
         ),
         _plain(),
         says="what the tenant calls its models",
+    ),
+    Part(
+        "configurations.jsonl",
+        lambda: PolicyConfig.objects.order_by("created_at").values(
+            "id", "policy_id", "number", "overrides", "actor", "created_at"
+        ),
+        _plain(),
+        says="every configuration that a policy learned by",
     ),
     Part(
         "versions.jsonl",

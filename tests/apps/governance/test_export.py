@@ -52,6 +52,7 @@ def test_an_archive_holds_what_a_tenant_has(acme: Rows, tmp_path: Path) -> None:
     archive, found = written(acme, tmp_path)
     assert archive.rows == {
         "policies.jsonl": 1,
+        "configurations.jsonl": 1,
         "versions.jsonl": 2,
         "runs.jsonl": 1,
         "sessions.jsonl": 1,
@@ -232,7 +233,7 @@ def test_all_rows_are_of_one_moment(acme: Rows, tmp_path: Path) -> None:
     with tenant_scope(acme.tenant.pk):
         archive = write_archive(tmp_path / "one.zip", tenant=acme.tenant, heard=heard)
         assert (Turn.objects.count(), AuditEntry.objects.filter(action="test.later").count()) == (3, 1)
-    assert begun[0].total == 21
+    assert begun[0].total == 22
     assert (archive.rows["turns.jsonl"], archive.rows["audit.jsonl"]) == (2, 1)
     assert archive.snapshot_at == begun[0].snapshot_at
 
@@ -312,4 +313,4 @@ def test_an_archive_is_made_by_command(
     call_command("export_tenant", "acme", str(tmp_path / "again.zip"))
     said = capsys.readouterr()
     assert "2 turns.jsonl" in said.out
-    assert "policies.jsonl: 0 of 22 rows" in said.err
+    assert "policies.jsonl: 0 of 23 rows" in said.err
