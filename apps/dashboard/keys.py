@@ -4,7 +4,6 @@ import datetime as dt
 import uuid
 
 from django import forms
-from django.conf import settings
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
@@ -13,6 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.adapters.models import Policy
+from apps.dashboard.first import first_request
 from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
 from apps.keys import services
@@ -94,7 +94,7 @@ def _page(request: HttpRequest, place: Place, form: NewKey, made: tuple[ApiKey, 
         policies=list(_policies()),
         scopes=[(scope.value, words) for scope, words in SCOPES.items()],
         overlaps=OVERLAPS.items(),
-        api_base=settings.API_BASE,
+        **first_request(place),
         now=timezone.now(),
     )
 

@@ -1,6 +1,5 @@
 """The first page: how much was asked, how fast it was answered, and what came of the versions."""
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -11,7 +10,7 @@ from django.views.decorators.http import require_safe
 from apps.accounts.models import User
 from apps.accounts.selectors import memberships_of
 from apps.adapters.models import Policy
-from apps.conversations.models import Turn
+from apps.dashboard.first import first_request
 from apps.dashboard.lists import chosen_word
 from apps.dashboard.metrics import RANGES, traffic
 from apps.dashboard.places import Place, tenant_page
@@ -40,8 +39,7 @@ def overview(request: HttpRequest, place: Place) -> HttpResponse:
         request,
         "overview",
         section="overview",
-        api_base=settings.API_BASE,
-        asked_before=seen.requests > 0 or Turn.objects.exists(),
+        **first_request(place),
         policies=Policy.objects.select_related("live")
         .annotate(n_versions=Count("versions"))
         .order_by("name"),

@@ -8,6 +8,7 @@ from apps.dashboard import (
     data,
     drift,
     entrance,
+    first,
     keys,
     memory,
     overview,
@@ -22,6 +23,7 @@ from apps.dashboard.settings import alerts, judging, policies
 app_name = "dashboard"
 _OF_A_TENANT = [
     path("", overview.overview, name="overview"),
+    path("first/events", first.first, name="first"),
     path("overview.csv", overview.overview_csv, name="overview_csv"),
     path("sessions", sessions.sessions, name="sessions"),
     path("sessions/<uuid:session_id>", sessions.session, name="session"),

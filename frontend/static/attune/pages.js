@@ -23,9 +23,10 @@
   });
   document.addEventListener("htmx:after:swap", (event) => localTimes(event.target));
   document.addEventListener("click", async (event) => {
-    const button = event.target.closest("[data-copy]");
+    const button = event.target.closest("[data-copy], [data-copy-from]");
     if (!button) return;
-    await navigator.clipboard.writeText(button.dataset.copy);
+    const from = button.dataset.copyFrom && document.getElementById(button.dataset.copyFrom);
+    await navigator.clipboard.writeText(from ? from.textContent : button.dataset.copy);
     if (button.textContent === "Copied") return;
     const label = button.textContent;
     button.textContent = "Copied";
