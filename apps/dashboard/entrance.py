@@ -36,16 +36,21 @@ class NewTenant(forms.Form):
     )
 
     def signup(self, request: HttpRequest, user: User) -> None:
-        """Join the tenant of the invitation that the browser came with, or make one."""
-        token = request.session.pop(INVITED, "")
-        if token and invitations.find(token) is not None:
-            try:
-                invitations.accept(token=token, user=user)
-            except Conflict as error:
-                messages.warning(request, error.message)
-            else:
-                return
-        found_tenant(user, self.cleaned_data["organisation"].strip())
+        """Give the new account its place."""
+        enter(request, user, self.cleaned_data["organisation"].strip())
+
+
+def enter(request: HttpRequest, user: User, organisation: str) -> None:
+    """Let a new account join the tenant of the invitation that the browser came with, or make one."""
+    token = request.session.pop(INVITED, "")
+    if token and invitations.find(token) is not None:
+        try:
+            invitations.accept(token=token, user=user)
+        except Conflict as error:
+            messages.warning(request, error.message)
+        else:
+            return
+    found_tenant(user, organisation)
 
 
 def found_tenant(user: User, name: str) -> Tenant:

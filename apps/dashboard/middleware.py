@@ -1,21 +1,30 @@
 """Headers of pages."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "connect-src 'self'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
-    )
+# a browser follows a form's redirects only to where forms may go
+_SIGN_IN = {"google": "https://accounts.google.com", "github": "https://github.com"}
+
+
+_RULES = (
+    "default-src 'none'",
+    "script-src 'self'",
+    "connect-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
 )
+
+
+def _policy(providers: Iterable[str]) -> str:
+    """Return the policy, with the forms of sign-in going to these providers too."""
+    return "; ".join(
+        (*_RULES, " ".join(("form-action 'self'", *(_SIGN_IN[name] for name in sorted(providers)))))
+    )
 
 
 class ContentSecurityMiddleware:
@@ -26,10 +35,11 @@ class ContentSecurityMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
+        self.policy = _policy(settings.SOCIALACCOUNT_PROVIDERS)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Add the header."""
         response = self.get_response(request)
         if not request.path.startswith("/console/"):
-            response.headers.setdefault("Content-Security-Policy", _POLICY)
+            response.headers.setdefault("Content-Security-Policy", self.policy)
         return response

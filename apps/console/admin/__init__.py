@@ -3,6 +3,7 @@
 from allauth.account.decorators import secure_admin_login
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.auth.models import Group
@@ -34,4 +35,6 @@ __all__ = [
 ]
 
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
-admin.site.unregister([Group, EmailAddress, Authenticator, UserSession])
+admin.site.unregister(
+    [Group, EmailAddress, Authenticator, UserSession, SocialAccount, SocialApp, SocialToken]
+)

@@ -38,6 +38,9 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.github",
+    "allauth.socialaccount.providers.google",
     "allauth.usersessions",
     "rest_framework",
     "django_filters",
@@ -64,7 +67,8 @@ INSTALLED_APPS = [
 _WEB_ONLY = {
     *("unfold", "django.contrib.admin", "django.contrib.sessions", "django.contrib.messages"),
     *("django.contrib.staticfiles", "allauth", "allauth.account", "rest_framework"),
-    *("allauth.mfa", "allauth.usersessions", "django.contrib.humanize"),
+    *("allauth.mfa", "allauth.usersessions", "django.contrib.humanize", "allauth.socialaccount"),
+    *("allauth.socialaccount.providers.github", "allauth.socialaccount.providers.google"),
     *("django_filters", "drf_spectacular"),
     *("apps.console", "apps.dashboard"),
 }
@@ -154,6 +158,18 @@ ACCOUNT_EMAIL_VERIFICATION = "optional"
 ACCOUNT_ADAPTER = "apps.accounts.adapter.AccountAdapter"
 ACCOUNT_SIGNUP_FORM_CLASS = "apps.dashboard.entrance.NewTenant"
 SIGNUP_OPEN = env.flag("SIGNUP_OPEN", default=True)  # off: only who was invited signs up
+# a provider is offered where this installation has registered with it; its own page to return to is
+# WEB_URL/accounts/google/login/callback/ (or github)
+SOCIALACCOUNT_PROVIDERS: dict[str, dict[str, Any]] = {
+    provider: {
+        "APPS": [{"client_id": client_id, "secret": env.text(f"{provider.upper()}_CLIENT_SECRET", "")}]
+    }
+    for provider in ("google", "github")
+    if (client_id := env.text(f"{provider.upper()}_CLIENT_ID", ""))
+}
+SOCIALACCOUNT_ADAPTER = "apps.dashboard.social.SocialAccountAdapter"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = False  # an address alone, even a verified one, opens nobody's account
+SOCIALACCOUNT_STORE_TOKENS = False  # nothing is asked of a provider after the sign-in
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_TOTP_ISSUER = "Attune"
 MFA_ADAPTER = "apps.accounts.mfa.MFAAdapter"

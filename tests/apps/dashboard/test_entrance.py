@@ -86,7 +86,7 @@ def test_a_taken_address_makes_nothing_and_does_not_say_so() -> None:
 def test_closed_sign_up_lets_in_who_was_invited(settings: Any) -> None:
     settings.SIGNUP_OPEN = False
     acme = fill("acme")
-    assert "Sign Up Closed" in Client().get("/accounts/signup/").content.decode()
+    assert "By invitation only" in Client().get("/accounts/signup/").content.decode()
     link = invited(browser(acme.user), "guest@example.org")
     guest = Client()
     assert "asks <b>guest@example.org</b> to join as member" in guest.get(link).content.decode()
