@@ -94,6 +94,8 @@ def test_from_signing_up_to_a_version_of_ones_own(
         looked_at("landed")
         page.get_by_role("link", name="See the session").click()
         expect(page.get_by_text("Why is the sky blue?")).to_be_visible()
+        # one thumb by itself is the average of all thumbs; with what it should have been, there is something to learn
+        page.get_by_label("What it should have been").fill("Air scatters blue light the most.")
         page.get_by_role("button", name="Bad", exact=True).click()
         page.get_by_text("Noted. It outranks every judge.").wait_for()
         assert page.get_by_text(secret).count() == 0

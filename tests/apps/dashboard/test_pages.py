@@ -40,7 +40,7 @@ PAGES = (
     "settings/judging",
     "settings/alerts",
 )
-WITHOUT_AN_ID = ("data/progress", "data/exports", "data/delete")
+WITHOUT_AN_ID = ("first/events", "data/progress", "data/exports", "data/delete")
 
 
 def addresses(rows: Rows) -> dict[str, str]:

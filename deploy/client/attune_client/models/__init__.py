@@ -3,6 +3,8 @@
 from .config import Config
 from .config_change_request import ConfigChangeRequest
 from .current_config import CurrentConfig
+from .export import Export
+from .export_state_enum import ExportStateEnum
 from .feedback import Feedback
 from .gate import Gate
 from .hint import Hint
@@ -11,6 +13,7 @@ from .judgement_state_enum import JudgementStateEnum
 from .judgements_list_reward import JudgementsListReward
 from .judgements_list_state import JudgementsListState
 from .key import Key
+from .key_policies_request import KeyPoliciesRequest
 from .limit import Limit
 from .limit_request import LimitRequest
 from .member import Member
@@ -19,6 +22,7 @@ from .new_key_request import NewKeyRequest
 from .new_policy_request import NewPolicyRequest
 from .new_run_request import NewRunRequest
 from .paginated_config_list import PaginatedConfigList
+from .paginated_export_list import PaginatedExportList
 from .paginated_feedback_list import PaginatedFeedbackList
 from .paginated_judgement_list import PaginatedJudgementList
 from .paginated_key_list import PaginatedKeyList
@@ -122,6 +126,8 @@ __all__ = (
     "Config",
     "ConfigChangeRequest",
     "CurrentConfig",
+    "Export",
+    "ExportStateEnum",
     "Feedback",
     "Gate",
     "Hint",
@@ -130,6 +136,7 @@ __all__ = (
     "JudgementsListState",
     "JudgementStateEnum",
     "Key",
+    "KeyPoliciesRequest",
     "Limit",
     "LimitRequest",
     "Member",
@@ -138,6 +145,7 @@ __all__ = (
     "NewPolicyRequest",
     "NewRunRequest",
     "PaginatedConfigList",
+    "PaginatedExportList",
     "PaginatedFeedbackList",
     "PaginatedJudgementList",
     "PaginatedKeyList",

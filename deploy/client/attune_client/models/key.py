@@ -27,6 +27,7 @@ class Key:
         name (str):
         user (UUID):
         scopes (list[ScopesEnum]):
+        policies (list[UUID] | None): Ids of the only policies that it may name; null: all of the tenant's.
         limit (Limit | None):
         created_at (datetime.datetime):
         expires_at (datetime.datetime | None):
@@ -39,6 +40,7 @@ class Key:
     name: str
     user: UUID
     scopes: list[ScopesEnum]
+    policies: list[UUID] | None
     limit: Limit | None
     created_at: datetime.datetime
     expires_at: datetime.datetime | None
@@ -61,6 +63,16 @@ class Key:
         for scopes_item_data in self.scopes:
             scopes_item: str = scopes_item_data
             scopes.append(scopes_item)
+
+        policies: list[str] | None
+        if isinstance(self.policies, list):
+            policies = []
+            for policies_type_0_item_data in self.policies:
+                policies_type_0_item = str(policies_type_0_item_data)
+                policies.append(policies_type_0_item)
+
+        else:
+            policies = self.policies
 
         limit: dict[str, Any] | None
         if isinstance(self.limit, Limit):
@@ -97,6 +109,7 @@ class Key:
                 "name": name,
                 "user": user,
                 "scopes": scopes,
+                "policies": policies,
                 "limit": limit,
                 "created_at": created_at,
                 "expires_at": expires_at,
@@ -126,6 +139,26 @@ class Key:
             scopes_item = check_scopes_enum(scopes_item_data)
 
             scopes.append(scopes_item)
+
+        def _parse_policies(data: object) -> list[UUID] | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                policies_type_0 = []
+                _policies_type_0 = data
+                for policies_type_0_item_data in _policies_type_0:
+                    policies_type_0_item = UUID(policies_type_0_item_data)
+
+                    policies_type_0.append(policies_type_0_item)
+
+                return policies_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[UUID] | None, data)
+
+        policies = _parse_policies(d.pop("policies"))
 
         def _parse_limit(data: object) -> Limit | None:
             if data is None:
@@ -195,6 +228,7 @@ class Key:
             name=name,
             user=user,
             scopes=scopes,
+            policies=policies,
             limit=limit,
             created_at=created_at,
             expires_at=expires_at,

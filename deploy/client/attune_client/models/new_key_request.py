@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
+from uuid import UUID
 
 from attrs import define as _attrs_define
 
@@ -20,11 +21,14 @@ class NewKeyRequest:
         name (str):
         scopes (list[ScopesEnum]):
         expires_at (datetime.datetime | None | Unset):
+        policies (list[UUID] | None | Unset): Ids of the only policies that it may name; not for keys that read or
+            manage.
     """
 
     name: str
     scopes: list[ScopesEnum]
     expires_at: datetime.datetime | None | Unset = UNSET
+    policies: list[UUID] | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         name = self.name
@@ -42,6 +46,18 @@ class NewKeyRequest:
         else:
             expires_at = self.expires_at
 
+        policies: list[str] | None | Unset
+        if isinstance(self.policies, Unset):
+            policies = UNSET
+        elif isinstance(self.policies, list):
+            policies = []
+            for policies_type_0_item_data in self.policies:
+                policies_type_0_item = str(policies_type_0_item_data)
+                policies.append(policies_type_0_item)
+
+        else:
+            policies = self.policies
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -52,6 +68,8 @@ class NewKeyRequest:
         )
         if expires_at is not UNSET:
             field_dict["expires_at"] = expires_at
+        if policies is not UNSET:
+            field_dict["policies"] = policies
 
         return field_dict
 
@@ -84,10 +102,33 @@ class NewKeyRequest:
 
         expires_at = _parse_expires_at(d.pop("expires_at", UNSET))
 
+        def _parse_policies(data: object) -> list[UUID] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                policies_type_0 = []
+                _policies_type_0 = data
+                for policies_type_0_item_data in _policies_type_0:
+                    policies_type_0_item = UUID(policies_type_0_item_data)
+
+                    policies_type_0.append(policies_type_0_item)
+
+                return policies_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[UUID] | None | Unset, data)
+
+        policies = _parse_policies(d.pop("policies", UNSET))
+
         new_key_request = cls(
             name=name,
             scopes=scopes,
             expires_at=expires_at,
+            policies=policies,
         )
 
         return new_key_request
