@@ -1,17 +1,26 @@
 """Contains all the data models used in inputs/outputs"""
 
+from .attempt import Attempt
 from .config import Config
 from .config_change_request import ConfigChangeRequest
 from .current_config import CurrentConfig
+from .deliveries_list_state import DeliveriesListState
+from .delivery import Delivery
+from .delivery_state_enum import DeliveryStateEnum
+from .event_enum import EventEnum
+from .events_enum import EventsEnum
 from .export import Export
 from .export_state_enum import ExportStateEnum
 from .feedback import Feedback
 from .gate import Gate
 from .hint import Hint
+from .judge_settings import JudgeSettings
+from .judge_settings_request import JudgeSettingsRequest
 from .judgement import Judgement
 from .judgement_state_enum import JudgementStateEnum
 from .judgements_list_reward import JudgementsListReward
 from .judgements_list_state import JudgementsListState
+from .judging import Judging
 from .key import Key
 from .key_policies_request import KeyPoliciesRequest
 from .limit import Limit
@@ -19,23 +28,33 @@ from .limit_request import LimitRequest
 from .member import Member
 from .new_feedback_request import NewFeedbackRequest
 from .new_key_request import NewKeyRequest
+from .new_opt_out_request import NewOptOutRequest
 from .new_policy_request import NewPolicyRequest
+from .new_rubric_request import NewRubricRequest
 from .new_run_request import NewRunRequest
+from .new_webhook_request import NewWebhookRequest
+from .opt_out import OptOut
 from .paginated_config_list import PaginatedConfigList
+from .paginated_delivery_list import PaginatedDeliveryList
 from .paginated_export_list import PaginatedExportList
 from .paginated_feedback_list import PaginatedFeedbackList
 from .paginated_judgement_list import PaginatedJudgementList
 from .paginated_key_list import PaginatedKeyList
 from .paginated_member_list import PaginatedMemberList
+from .paginated_opt_out_list import PaginatedOptOutList
 from .paginated_policy_list import PaginatedPolicyList
+from .paginated_rubric_list import PaginatedRubricList
 from .paginated_run_list import PaginatedRunList
 from .paginated_sample_list import PaginatedSampleList
 from .paginated_session_list import PaginatedSessionList
 from .paginated_turn_summary_list import PaginatedTurnSummaryList
 from .paginated_version_list import PaginatedVersionList
+from .paginated_webhook_list import PaginatedWebhookList
+from .personal_data_enum import PersonalDataEnum
 from .pointer_request import PointerRequest
 from .policy import Policy
 from .policy_change_request import PolicyChangeRequest
+from .policy_judging import PolicyJudging
 from .preset import Preset
 from .preset_enum import PresetEnum
 from .problem import Problem
@@ -44,6 +63,8 @@ from .prompt_source_enum import PromptSourceEnum
 from .role_enum import RoleEnum
 from .role_request import RoleRequest
 from .rotation_request import RotationRequest
+from .rubric import Rubric
+from .rules import Rules
 from .run import Run
 from .run_state_enum import RunStateEnum
 from .runs_list_state import RunsListState
@@ -57,6 +78,8 @@ from .session import Session
 from .sessions_list_kind import SessionsListKind
 from .source_enum import SourceEnum
 from .tenant import Tenant
+from .tenant_judge_settings import TenantJudgeSettings
+from .tenant_judge_settings_request import TenantJudgeSettingsRequest
 from .tenant_request import TenantRequest
 from .training_change import TrainingChange
 from .training_change_advantage import TrainingChangeAdvantage
@@ -121,11 +144,20 @@ from .version import Version
 from .version_state_enum import VersionStateEnum
 from .versions_list_state import VersionsListState
 from .vote import Vote
+from .webhook import Webhook
+from .webhook_change_request import WebhookChangeRequest
+from .webhook_secret import WebhookSecret
 
 __all__ = (
+    "Attempt",
     "Config",
     "ConfigChangeRequest",
     "CurrentConfig",
+    "DeliveriesListState",
+    "Delivery",
+    "DeliveryStateEnum",
+    "EventEnum",
+    "EventsEnum",
     "Export",
     "ExportStateEnum",
     "Feedback",
@@ -135,6 +167,9 @@ __all__ = (
     "JudgementsListReward",
     "JudgementsListState",
     "JudgementStateEnum",
+    "JudgeSettings",
+    "JudgeSettingsRequest",
+    "Judging",
     "Key",
     "KeyPoliciesRequest",
     "Limit",
@@ -142,23 +177,33 @@ __all__ = (
     "Member",
     "NewFeedbackRequest",
     "NewKeyRequest",
+    "NewOptOutRequest",
     "NewPolicyRequest",
+    "NewRubricRequest",
     "NewRunRequest",
+    "NewWebhookRequest",
+    "OptOut",
     "PaginatedConfigList",
+    "PaginatedDeliveryList",
     "PaginatedExportList",
     "PaginatedFeedbackList",
     "PaginatedJudgementList",
     "PaginatedKeyList",
     "PaginatedMemberList",
+    "PaginatedOptOutList",
     "PaginatedPolicyList",
+    "PaginatedRubricList",
     "PaginatedRunList",
     "PaginatedSampleList",
     "PaginatedSessionList",
     "PaginatedTurnSummaryList",
     "PaginatedVersionList",
+    "PaginatedWebhookList",
+    "PersonalDataEnum",
     "PointerRequest",
     "Policy",
     "PolicyChangeRequest",
+    "PolicyJudging",
     "Preset",
     "PresetEnum",
     "Problem",
@@ -167,6 +212,8 @@ __all__ = (
     "RoleEnum",
     "RoleRequest",
     "RotationRequest",
+    "Rubric",
+    "Rules",
     "Run",
     "RunsListState",
     "RunStateEnum",
@@ -180,6 +227,8 @@ __all__ = (
     "SessionsListKind",
     "SourceEnum",
     "Tenant",
+    "TenantJudgeSettings",
+    "TenantJudgeSettingsRequest",
     "TenantRequest",
     "TrainingChange",
     "TrainingChangeAdvantage",
@@ -240,4 +289,7 @@ __all__ = (
     "VersionsListState",
     "VersionStateEnum",
     "Vote",
+    "Webhook",
+    "WebhookChangeRequest",
+    "WebhookSecret",
 )
