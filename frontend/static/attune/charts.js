@@ -29,7 +29,7 @@
       height: 180,
       legend: {live: true},
       cursor: {points: {size: 6}},
-      scales: {x: {time: options.time !== false}, y: {range: options.range}},
+      scales: {x: options.time === false ? {time: false} : {time: true, range: (_, from, to) => around(from, times.length === 1 ? from : to, options.marks)}, y: {range: options.range}},
       axes: [options.time === false ? {...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]} : axis, {...axis, size: 56}],
       series: [{label: options.time === false ? "version" : "time"}, ...lines.map((line) => ({
         label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, points: {show: !line.dash && times.length < 60, size: 5},
@@ -38,6 +38,13 @@
       hooks: options.marks ? {draw: [(chart) => marks(chart, options.marks)]} : {},
     }, [times, ...lines.map((line) => line.values)], place);
     shown.push([plot, place]);
+  }
+
+  function around(from, to, moves = []) {
+    // all points and marks; one point by itself is shown within its hours (the library would draw years)
+    if (from === null) return [from, to];
+    const first = Math.min(from, ...moves.map((move) => move.t)), last = Math.max(to, ...moves.map((move) => move.t));
+    return last - first < 7200 ? [first - 3600, last + 3600] : [first, last];
   }
 
   function marks(chart, moves) {
