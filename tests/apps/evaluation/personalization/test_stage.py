@@ -94,6 +94,7 @@ async def test_a_run_rests_and_is_found_again_by_its_tenant() -> None:
     first = await _opened(stage, "combined")
     await stage.rest(first)
     assert not (await sync_to_async(_look)(first.tenant))[0]
+    assert (await stage.account(first))["steps"]["by_state"] == {}
     await stage.close(first)
     again = await _opened(stage, "combined", first.tenant)
     assert again.tenant == first.tenant
