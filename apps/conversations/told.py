@@ -17,6 +17,8 @@ class Told:
     """{id, revision} of each row, in the order of the text."""
     tokens: int = 0
     """What the rows cost in the block."""
+    default_system: str = ""
+    """What the model's template says where a chat has no system message (`ChatFormat.default_system`); kept before `text`."""
     reminder: str = ""
     """The same in the person's own role: a paragraph after their last message. Empty: the model heeds its system message."""
 
@@ -26,6 +28,7 @@ class Told:
             "text": self.text,
             "entries": [dict(entry) for entry in self.entries],
             "tokens": self.tokens,
+            "default_system": self.default_system,
             "reminder": self.reminder,
         }
 
@@ -35,7 +38,13 @@ class Told:
         if not stored:
             return None
         entries = tuple(stored.get("entries", ()))
-        return cls(stored["text"], entries, stored.get("tokens", 0), stored.get("reminder", ""))
+        return cls(
+            stored["text"],
+            entries,
+            stored.get("tokens", 0),
+            stored.get("default_system", ""),
+            stored.get("reminder", ""),
+        )
 
 
 def with_told(messages: Sequence[Message], told: Told | None) -> list[Message]:
@@ -50,7 +59,8 @@ def with_told(messages: Sequence[Message], told: Told | None) -> list[Message]:
         content = f"{first['content']}\n\n{told.text}" if first["content"] else told.text
         system, rest = {**first, "content": content}, messages[1:]
     else:
-        system, rest = {"role": "system", "content": told.text}, messages
+        content = f"{told.default_system}\n\n{told.text}" if told.default_system else told.text
+        system, rest = {"role": "system", "content": content}, messages
     return [system, *with_reminder(rest, told)]
 
 

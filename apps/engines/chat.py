@@ -73,6 +73,8 @@ class ChatFormat:
         self.eos_ids = self._stop_ids(model, text_config)
         """Ids that end a reply."""
         self._end_of_turn = self._find_end_of_turn()
+        self.default_system = self._find_default_system()
+        """What the template says as system where a chat has no system message; "" where that is nothing."""
 
     def render(
         self,
@@ -241,6 +243,19 @@ class ChatFormat:
         text = self.template.text(placeholder, tools=None, generate=False, extra=None)
         after = self._tokenizer.encode(text[text.rindex(_MARK) + len(_MARK) :], add_special_tokens=False).ids
         return after[0] if after and after[0] in self.eos_ids else None
+
+    def _find_default_system(self) -> str:
+        asked = {"role": "user", "content": "?"}
+        try:
+            told = self.template.text(
+                [{"role": "system", "content": _MARK}, asked], tools=None, generate=False, extra=None
+            )
+        except InvalidInput:  # a template without a system role
+            return ""
+        bare = self.template.text([asked], tools=None, generate=False, extra=None)
+        before, mark, after = told.partition(_MARK)
+        found = mark and bare.startswith(before) and bare[len(before) :].endswith(after)
+        return bare[len(before) : len(bare) - len(after)] if found else ""
 
 
 def _reply_before(added: Sequence[Message]) -> dict[str, Any]:

@@ -40,6 +40,7 @@ def told(found: Mapping[str, Any] | None) -> Told | None:
         block([line for _, line, _, _ in taken]),
         tuple(kept for _, _, _, kept in taken),
         tokens,
+        chat_format().default_system,
         " ".join(words for _, _, words, _ in taken) if settings.MEMORY_REMINDER else "",
     )
 

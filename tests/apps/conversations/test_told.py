@@ -33,6 +33,7 @@ def test_it_follows_the_operators_own_text_and_is_recorded(somebody: Somebody) -
         "text": "Preferences:\n- brief",
         "entries": [{"id": "1", "revision": 2}],
         "tokens": 9,
+        "default_system": "",
         "reminder": "",
     }
 
@@ -102,3 +103,14 @@ def test_the_clients_messages_stay_as_they_are() -> None:
     asked = [user("hi"), {"role": "tool", "content": "42"}]
     assert with_reminder(asked, replace(TOLD, reminder="Be brief.")) == asked
     assert messages == [{"role": "system", "content": "Be kind."}, user("hi")]
+
+
+def test_what_the_models_template_says_of_its_own_accord_is_said_before_what_is_told() -> None:
+    told = Told("x", default_system="You are Model.")
+    assert with_told([user("hi")], told) == [{"role": "system", "content": "You are Model.\n\nx"}, user("hi")]
+    # a client's own system message takes its place, as it does without memory
+    assert with_told([SYSTEM, user("hi")], told) == [
+        {"role": "system", "content": "Be kind.\n\nx"},
+        user("hi"),
+    ]
+    assert Told.of(told.to_json()) == told

@@ -101,6 +101,10 @@ def test_text_that_orders_the_judge_about_changes_no_verdict_and_is_no_hint(inje
         ),
         ("Please answer with a numbered list instead", "Answer with a numbered list."),
         ("I asked for French", "Answer in French."),
+        # "it" is the earlier answer, which the next question has not got
+        ("No essays for me. Say it in one short sentence.", "Answer in one short sentence."),
+        ("That runs together. Put it into a numbered list.", "Answer with a numbered list."),
+        ("My grandmother knows no English. Write it in French.", "Answer in French."),
         ("No bullet points please, I can't read them on my phone.", "Answer without bullet points."),
         ("way too long", "Give a shorter answer."),
         ("You forgot to say when it was written.", "Do not forget to say when it was written."),

@@ -276,3 +276,25 @@ def test_chatting_imports_no_torch(chat_model: Path) -> None:
         cwd=Path(__file__).parents[3],
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        (CHAT_TEMPLATE, "You are a helpful assistant"),  # as SmolLM and Qwen do
+        (TOOLS_TEMPLATE, ""),
+        (
+            "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+            + TOOLS_TEMPLATE,
+            "",
+        ),
+    ],
+)
+def test_what_a_template_says_as_system_of_its_own_accord_is_known(
+    tmp_path: Path, template: str, expected: str
+) -> None:
+    chat = ChatFormat(write_chat_model(tmp_path / "model", template))
+    assert chat.default_system == expected
+    if expected:
+        asked = said("user", "hi")
+        assert chat.render([said("system", expected), asked]) == chat.render([asked])

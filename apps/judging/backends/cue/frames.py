@@ -78,6 +78,11 @@ NOT_ENOUGH = re.compile(
 ITSELF = re.compile(
     r"^(make|keep|cut|trim|shorten|condense|simplify|format) (?:it|this|that)\b", re.IGNORECASE
 )
+ANEW = re.compile(
+    rf"^(?:say|put|write|phrase|express|give|tell|word)\s+(?:me\s+)?{PRONOUN}\s+(?:all\s+)?(in|into|as|with)\s+(?!the\b)(.+)$",
+    re.IGNORECASE,
+)
+"""The earlier answer in another form, "say it in one line"; the groups are how, and the form."""
 NO_MORE = re.compile(r"^(?:no|without|zero)\s+(?:more\s+|any\s+|so many\s+|so much\s+)?(.+)$", re.IGNORECASE)
 COMPARED = re.compile(
     r"^(?:(?:much|a bit|a little|way|far|even|slightly|a lot)\s+)?(more|less|fewer)\s+(.+)$", re.IGNORECASE
