@@ -1,4 +1,4 @@
-"""What a prompt says beside the client's own messages: a block in the system message, a reminder after the question."""
+"""What a prompt says beside the client's own messages: a block in the system message, or a reminder after the question."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ class Told:
     default_system: str = ""
     """What the model's template says where a chat has no system message (`ChatFormat.default_system`); kept before `text`."""
     reminder: str = ""
-    """The same in the person's own role: a paragraph after their last message. Empty: the model heeds its system message."""
+    """The same in the person's own role: a paragraph after their last message, in place of the block. Empty: the model heeds
+    its system message."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what is stored with the turn."""
@@ -54,6 +55,8 @@ def with_told(messages: Sequence[Message], told: Told | None) -> list[Message]:
     """
     if told is None:
         return list(messages)
+    if told.reminder and any(message["role"] == "user" for message in messages):
+        return with_reminder(messages, told)
     first = messages[0] if messages else None
     if first is not None and first["role"] == "system":
         content = f"{first['content']}\n\n{told.text}" if first["content"] else told.text
@@ -61,12 +64,14 @@ def with_told(messages: Sequence[Message], told: Told | None) -> list[Message]:
     else:
         content = f"{told.default_system}\n\n{told.text}" if told.default_system else told.text
         system, rest = {"role": "system", "content": content}, messages
-    return [system, *with_reminder(rest, told)]
+    return [system, *rest]
 
 
 def with_reminder(messages: Sequence[Message], told: Told | None) -> list[Message]:
-    """Return the messages with the reminder after the last one, where that is the person's."""
-    if told is None or not told.reminder or not messages or messages[-1]["role"] != "user":
+    """Return the messages with the reminder after the person's last one; as they are where none is the person's."""
+    asked = [index for index, message in enumerate(messages) if message["role"] == "user"]
+    if told is None or not told.reminder or not asked:
         return list(messages)
-    last = messages[-1]
-    return [*messages[:-1], {**last, "content": f"{last['content']}\n\n{told.reminder}"}]
+    last = messages[asked[-1]]
+    told_last = {**last, "content": f"{last['content']}\n\n{told.reminder}"}
+    return [*messages[: asked[-1]], told_last, *messages[asked[-1] + 1 :]]

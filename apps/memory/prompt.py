@@ -57,8 +57,7 @@ def quoted(words: str) -> str:
 
 def cost_of(words: str) -> int:
     """Return how many tokens of a prompt it takes to tell an entry."""
-    said = _tokens(f"{quoted(words)}\n")
-    return said + _tokens(f" {' '.join(words.split())}") if settings.MEMORY_REMINDER else said
+    return _tokens(f" {' '.join(words.split())}" if settings.MEMORY_REMINDER else f"{quoted(words)}\n")
 
 
 @lru_cache(maxsize=4096)

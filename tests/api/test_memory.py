@@ -52,15 +52,13 @@ def test_a_complaint_is_told_with_the_very_next_request(
 
     chat([said[0], {"role": "user", "content": "What is snow?"}])
 
-    block = f'{HEADING}\n- "Answer in one short sentence."'
-    expected = chatml(
-        ("system", f"Be kind.\n\n{block}"), ("user", "What is snow?\n\nAnswer in one short sentence.")
-    )
+    expected = chatml(("system", "Be kind."), ("user", "What is snow?\n\nAnswer in one short sentence."))
     assert engine.requests[-1].input_ids == expected
     stored = somebody.turns()[-1]
     listed = call("GET").json()["data"]
     assert stored.prompt_ids == expected
     assert stored.memory is not None
+    assert stored.memory["text"] == f'{HEADING}\n- "Answer in one short sentence."'
     assert stored.memory["entries"] == [{"id": listed[0]["id"], "revision": 1}]
     assert stored.messages == [said[0], {"role": "user", "content": "What is snow?"}]
     assert (listed[0]["text"], listed[0]["evidence"]) == ("Answer in one short sentence.", 1)
@@ -107,9 +105,7 @@ def test_entries_are_added_shown_changed_and_deleted(
     chat("hi")
     assert engine.requests[-1].input_ids == chatml(("user", "hi"))
     chat("hi", user="bob")
-    assert engine.requests[-1].input_ids == chatml(
-        ("system", f'{HEADING}\n- "Answer in French."'), ("user", "hi\n\nAnswer in French.")
-    )
+    assert engine.requests[-1].input_ids == chatml(("user", "hi\n\nAnswer in French."))
 
     changed = call("PATCH", path, text="Answer in German.", pinned=True).json()
     assert (changed["text"], changed["pinned"], changed["revision"]) == ("Answer in German.", True, 2)

@@ -301,7 +301,7 @@ JUDGE_PRICE_COMPLETION = env.number("JUDGE_PRICE_COMPLETION", 0.0)
 # --- memory: what people asked for, in the prompt until the weights hold it
 # tokens of a prompt, where a policy says nothing else
 MEMORY_BUDGET_TOKENS = env.integer("MEMORY_BUDGET_TOKENS", 160)
-# say them once more after the person's question: small models hardly heed a system message
+# say them after the person's question and not in the system message, which small models hardly heed
 MEMORY_REMINDER = env.flag("MEMORY_REMINDER", default=True)
 # shadow rollouts: while nobody asks, the weights learn to do without being told
 SHADOW_ENABLED = env.flag("SHADOW_ENABLED", default=True)

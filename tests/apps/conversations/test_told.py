@@ -86,7 +86,7 @@ def test_a_reminder_follows_the_last_words_of_the_person_and_extends_too(somebod
     told = replace(TOLD, reminder="Be brief.")
     first = admitted(somebody, user("hi"), told=told)
     before = turn(somebody, first)
-    assert before.prompt_ids == chatml(("system", TOLD.text), ("user", "hi\n\nBe brief."))
+    assert before.prompt_ids == chatml(("user", "hi\n\nBe brief."))  # and in the system message not once more
     assert before.messages == [user("hi")]
     complete_turn(tenant_id=somebody.tenant.id, turn_id=first.turn_id, generation=written("yes"))
 
@@ -100,8 +100,14 @@ def test_the_clients_messages_stay_as_they_are() -> None:
     messages = [SYSTEM, user("hi")]
     assert with_told(messages, None) == messages
     assert with_told([user("hi")], Told("x")) == [{"role": "system", "content": "x"}, user("hi")]
-    asked = [user("hi"), {"role": "tool", "content": "42"}]
-    assert with_reminder(asked, replace(TOLD, reminder="Be brief.")) == asked
+    tool = {"role": "tool", "content": "42"}
+    reminded = replace(TOLD, reminder="Be brief.")
+    assert with_told([user("hi"), tool], reminded) == [user("hi\n\nBe brief."), tool]
+    assert with_reminder([tool], reminded) == [tool]
+    assert with_told([tool], reminded) == [
+        {"role": "system", "content": TOLD.text},
+        tool,
+    ]  # told all the same
     assert messages == [{"role": "system", "content": "Be kind."}, user("hi")]
 
 

@@ -74,7 +74,7 @@ def test_an_accepted_hint_is_told_from_then_on(somebody: Somebody) -> None:
     assert block is not None
     assert block.text == f'{HEADING}\n- "{HINT}"'
     assert block.entries == ({"id": str(row.id), "revision": 1},)
-    assert block.tokens == len(f'- "{HINT}"\n {HINT}')  # the tests' tokeniser: one a byte
+    assert block.tokens == len(f" {HINT}")  # the tests' tokeniser: one a byte
     assert block.reminder == HINT
 
     with tenant_scope(somebody.tenant.id):
@@ -243,7 +243,7 @@ def test_learned_ones_leave_the_prompt_and_come_back_when_asked_for_again(somebo
     add_turn(somebody)
     with tenant_scope(somebody.tenant.id):
         (held,) = preferences_of(person(somebody))
-        assert tokens_saved(held) == len(f'- "{HINT}"\n {HINT}')
+        assert tokens_saved(held) == len(f" {HINT}")
 
     hear(somebody, HINT)
     assert words_told(somebody) == [HINT]
