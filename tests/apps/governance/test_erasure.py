@@ -26,11 +26,11 @@ from apps.learning.accounts import books
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from apps.memory.models import Evidence, Lesson, Preference
 from apps.memory.people import Person
-from apps.memory.selectors import told_now
 from kernel.errors import InvalidInput, NotFound
 from kernel.models import AuditEntry, OutboxMessage
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows, fill
+from tests.apps.memory.told import told_now
 from workers import upkeep
 from workers.governance import erase
 
@@ -118,10 +118,10 @@ def test_no_prompt_is_told_of_it_from_the_moment_it_is_asked_for(acme: Rows) -> 
     with tenant_scope(acme.tenant.pk):
         Evidence.objects.update(words="be brief")
         person = Person(acme.policy.pk, acme.user.pk, EndUser.objects.get().pk)
-        assert "be brief" in json.dumps(told_now(tenant_id=acme.tenant.pk, person=person))
+        assert "be brief" in json.dumps(told_now(acme.tenant.pk, person))
     asked(acme, Subject.SESSION, acme.session.pk)
     with tenant_scope(acme.tenant.pk):
-        assert "be brief" not in json.dumps(told_now(tenant_id=acme.tenant.pk, person=person))
+        assert "be brief" not in json.dumps(told_now(acme.tenant.pk, person))
         assert Turn.objects.count() == 2
 
 

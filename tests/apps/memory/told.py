@@ -1,5 +1,6 @@
 """What a person's next prompt would be told."""
 
+import uuid
 from typing import Any
 
 from apps.conversations.told import Told
@@ -14,7 +15,7 @@ def person(somebody: Somebody, end_user: Any = None) -> Person:
     return Person(somebody.policy.id, somebody.user.id, end_user.id if end_user is not None else None)
 
 
-def told_now(somebody: Somebody, whose: Person) -> dict[str, Any]:
+def told_now(tenant_id: uuid.UUID, whose: Person) -> dict[str, Any]:
     """What the gateway's look-up says of a person."""
 
     def ask() -> Plan[dict[str, Any]]:
@@ -22,7 +23,7 @@ def told_now(somebody: Somebody, whose: Person) -> dict[str, Any]:
             yield call(
                 "attune_memory",
                 {
-                    "tenant": somebody.tenant.id,
+                    "tenant": tenant_id,
                     "policy": whose.policy_id,
                     "user": whose.user_id,
                     "end_user_id": whose.end_user_id,
@@ -35,7 +36,7 @@ def told_now(somebody: Somebody, whose: Person) -> dict[str, Any]:
 
 def telling(somebody: Somebody, end_user: Any = None) -> Told | None:
     with tenant_scope(somebody.tenant.id):
-        return told(told_now(somebody, person(somebody, end_user)))
+        return told(told_now(somebody.tenant.id, person(somebody, end_user)))
 
 
 def words_told(somebody: Somebody, end_user: Any = None) -> list[str]:
