@@ -22,7 +22,7 @@ from typing import Any
 RESULTS = Path(os.environ.get("ATTUNE_HOME", "var")) / "bench"
 MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
 INSIDE = "ATTUNE_BENCH_INSIDE"
-PAGES = ("sessions", "adapters", "runs", "keys", "members", "audit")
+PAGES = ("sessions", "adapters", "runs", "keys", "members", "memory", "data")
 LISTS = (
     "sessions",
     "turns",
