@@ -97,7 +97,7 @@ class Platform:
 
 
 @pytest.fixture(scope="module")
-def platform_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+def one_platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     folder = tmp_path_factory.mktemp("up")
     platform = Platform(folder, build_tiny_model(folder / "model"))
     try:
@@ -108,6 +108,14 @@ def platform_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform
             platform.process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 platform.process.wait(25)
+
+
+@pytest.fixture
+def platform_here(one_platform: Platform) -> Platform:
+    """Return the platform at work: started anew where the test before ended it."""
+    if one_platform.process is None or one_platform.process.poll() is not None:
+        one_platform.start()
+    return one_platform
 
 
 SERVICES = [
