@@ -5,7 +5,7 @@ from operator import itemgetter
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Count, Q
+from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
@@ -16,12 +16,11 @@ from apps.dashboard import live
 from apps.dashboard.lists import chosen_id, chosen_word, listed
 from apps.dashboard.places import Place, tenant_page
 from apps.learning import runs as services
-from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, SampleState, TrainingRun
-from apps.learning.selectors import with_sample_counts
+from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, TrainingRun
+from apps.learning.selectors import with_ready_counts, with_sample_counts
 from kernel.errors import AttuneError
 from kernel.rest.caller import Access
 
-_READY = Q(samples__state=SampleState.READY)
 CURVE = 200  # runs of a policy on its chart
 # what the chart shows of a step, where the step measured it
 CURVES = {
@@ -43,11 +42,7 @@ def runs(request: HttpRequest, place: Place) -> HttpResponse:
         rows = rows.filter(policy_id=policy)
     if state:
         rows = rows.filter(state=state)
-    policies = list(
-        Policy.objects.order_by("name").annotate(
-            n_ready=Count("samples", filter=_READY),
-        )
-    )
+    policies = list(with_ready_counts(Policy.objects.order_by("name")))
     return place.show(
         request,
         "runs",

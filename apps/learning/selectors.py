@@ -5,6 +5,7 @@ import uuid
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
+from apps.adapters.models import Policy
 from apps.learning.models import OPEN_RUN_STATES, Sample, SampleState, TrainingRun
 
 
@@ -47,3 +48,15 @@ def with_sample_counts(runs: QuerySet[TrainingRun]) -> QuerySet[TrainingRun]:
         Sample.objects.filter(run=OuterRef("pk")).order_by().values("run").annotate(n=Count("pk")).values("n")
     )
     return runs.annotate(n_samples=Coalesce(Subquery(counted, output_field=IntegerField()), Value(0)))
+
+
+def with_ready_counts(policies: QuerySet[Policy]) -> QuerySet[Policy]:
+    """Add `n_ready`, the samples that wait; counted from the queue's index, however many were trained on."""
+    waiting = (
+        Sample.objects.filter(policy=OuterRef("pk"), state=SampleState.READY)
+        .order_by()
+        .values("policy")
+        .annotate(n=Count("pk"))
+        .values("n")
+    )
+    return policies.annotate(n_ready=Coalesce(Subquery(waiting, output_field=IntegerField()), Value(0)))
