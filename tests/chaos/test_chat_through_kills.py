@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import httpx
 import openai
 import pytest
 
@@ -64,7 +65,11 @@ class Client(threading.Thread):
             try:
                 first = self._ask([QUESTION], session)
                 self._ask([QUESTION, first.text, COMPLAINT], session)
-            except (openai.OpenAIError, ValueError):
+            except (
+                openai.OpenAIError,
+                httpx.HTTPError,
+                ValueError,
+            ):  # a stream that breaks off is httpx's own
                 self.failed += 1
                 time.sleep(0.3)
 
