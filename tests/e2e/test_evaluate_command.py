@@ -18,8 +18,7 @@ pytestmark = [pytest.mark.long, pytest.mark.xdist_group("engine")]
 UNFINISHED = 3
 
 
-def test_a_benchmark_is_interrupted_goes_on_and_reports(tmp_path: Path) -> None:
-    home, out = tmp_path / "home", tmp_path / "results"
+def _run(home: Path, out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -33,25 +32,54 @@ def test_a_benchmark_is_interrupted_goes_on_and_reports(tmp_path: Path) -> None:
         "ATTUNE_DEVICE": "cpu",
         "DJANGO_SETTINGS_MODULE": "config.settings.local",
         # random weights answer nonsense of full length: no session converges here, everything else happens
-        "MODEL_PATH": str(build_tiny_model(tmp_path / "model")),
+        "MODEL_PATH": str(build_tiny_model(home.parent / "model")),
         "ENGINE_DTYPE": "float32",
         "TRAINER_DEVICE": "cpu",
         "TRAINING_BATCH": "2",
     }
+    return subprocess.run(
+        [sys.executable, "manage.py", "evaluate_personalization", *arguments, "--out", str(out), "--json"],
+        cwd=REPOSITORY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+
+
+def test_told_once_waits_rests_and_says_what_the_minutes_went_to(tmp_path: Path) -> None:
+    home, out = tmp_path / "home", tmp_path / "results"
+    ended = _run(
+        home,
+        out,
+        *("--mode", "once", "--methods", "joined", "--idle-minutes", "0.5"),
+        *("--questions", "2", "--replies", "1"),
+    )
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    report = json.loads(ended.stdout)
+    (run,) = report["runs"]
+    assert (run["complaints"], run["first_request"]["of"], run["held_out"]["of"]) == (1, 2, 2)
+    idled = run["idled"]
+    assert (idled["minutes"], idled["version"]) == (0.5, run["held_out"]["version"])
+    assert idled["preferences"] == run["preferences"] != {}
+    assert idled["account"]["lesson"]["state"] in {"teaching", "plateau", "held"}
+    assert report["reply_tokens"] == {"one-short-sentence": 72}
+    assert [len(report["model"]), report["missing"]] == [16, []]
+    assert "What the idle minutes went to" in (out / "results.md").read_text()
+    kept = (home / "personalization" / "references.jsonl").read_text().splitlines()
+    assert [json.loads(line)["event"] for line in kept] == ["base", "hinted", "ended"]
+
+
+def test_a_benchmark_is_interrupted_goes_on_and_reports(tmp_path: Path) -> None:
+    home, out = tmp_path / "home", tmp_path / "results"
 
     def run(*more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [
-                *(sys.executable, "manage.py", "evaluate_personalization", "--methods", "frozen", "opd"),
-                *("--sessions", "3", "--turns", "3", "--questions", "4", "--replies", "2", "--idle", "1"),
-                *("--patience", "45", "--out", str(out), "--json", *more),
-            ],
-            cwd=REPOSITORY,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=900,
-            check=False,
+        return _run(
+            home,
+            out,
+            *("--methods", "frozen", "opd", "--sessions", "3", "--turns", "3", "--questions", "4"),
+            *("--replies", "2", "--idle", "1", "--patience", "45", *more),
         )
 
     first = run("--minutes", "0.05")
