@@ -23,9 +23,12 @@ TAUGHT = (SampleState.READY, SampleState.CLAIMED, SampleState.CONSUMED)
 def measure_sampling(
     policy: Policy, *, since: dt.datetime, until: dt.datetime
 ) -> tuple[dict[str, float], dict[str, Any]]:
-    """Compare the sampling of turns that teach (live, rollout, shadow) with that of the live turns of the window."""
+    """Compare the sampling of turns that teach (live, rollout, shadow) with that of the live turns of the window.
+
+    Side turns are not among them: a client's own titles and summaries are sampled as suits it, and teach nothing.
+    """
     rows = Turn.objects.filter(policy=policy, created_at__gte=since, created_at__lt=until)
-    served = _samplings(rows.filter(kind=TurnKind.LIVE, state=TurnState.COMPLETE))
+    served = _samplings(rows.filter(kind=TurnKind.LIVE, side=False, state=TurnState.COMPLETE))
     taught = _samplings(rows.filter(sample__state__in=TAUGHT))
     detail = {"served": _settings(served, policy), "taught": _settings(taught, policy)}
     if min(len(served), len(taught)) < LEAST_TURNS:

@@ -52,6 +52,7 @@ def now_reading(somebody: Somebody, gauge: str) -> DriftReading:
 def test_what_is_trained_on_is_held_against_what_is_served(somebody: Somebody) -> None:
     taught = week_of_turns(somebody, 1, *["a question"] * 10, sampling={"temperature": 1.2})
     week_of_turns(somebody, 1, *["a question"] * 30, sampling={"top_p": 0.9})
+    week_of_turns(somebody, 1, *["a title for it"] * 40, sampling={"temperature": 0.0}, side=True)
     for turn in taught:
         sample_of(somebody, turn)
     found = now_reading(somebody, Gauge.ROLLOUT_DEPLOY)
