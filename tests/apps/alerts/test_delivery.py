@@ -7,58 +7,20 @@ import time
 from typing import Any
 
 import pytest
-from django.core import mail
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
-from apps.accounts.models import Membership, Role
-from apps.alerts import delivery, endpoints, services
-from apps.alerts.models import Alert, Attempt, Delivery, DeliveryState, Event, Severity, WebhookEndpoint
+from apps.alerts import delivery, services
+from apps.alerts.models import Alert, Attempt, Delivery, DeliveryState, Event, WebhookEndpoint
 from kernel.errors import Conflict
 from kernel.models import AuditEntry, OutboxMessage
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.alerts.receiver import Receiver, verified
+from tests.apps.alerts.telling import due_in, endpoint, send, tell, the_one
 from tests.tenants import Somebody, add_somebody
 
 DELIVER = "workers.alerts.deliver"
-
-
-def tell(somebody: Somebody, *, key: str = "once", **fields: Any) -> Alert | None:
-    with transaction.atomic():
-        return services.alert(
-            **{
-                "tenant_id": somebody.tenant.id,
-                "event": Event.VERSION_LIVE,
-                "severity": Severity.INFO,
-                "words": "default answers from version 3.",
-                "policy_id": somebody.policy.id,
-                "data": {"number": 3},
-                "dedupe_key": key,
-                **fields,
-            }
-        )
-
-
-def endpoint(somebody: Somebody, receiver: Receiver, *events: str) -> tuple[WebhookEndpoint, str]:
-    return endpoints.create_endpoint(
-        tenant_id=somebody.tenant.id, url=receiver.url, events=events or (Event.VERSION_LIVE,), actor="user:1"
-    )
-
-
-def the_one() -> Delivery:
-    return Delivery.objects.select_related("alert").get()
-
-
-def due_in(seconds: float) -> None:
-    Delivery.objects.update(due_at=timezone.now() + dt.timedelta(seconds=seconds))
-
-
-def send(row: Delivery | None = None) -> Delivery:
-    row = row or the_one()
-    delivery.deliver(delivery_id=row.pk)
-    row.refresh_from_db()
-    return row
 
 
 def test_an_alert_arrives_signed_and_is_recorded(somebody: Somebody, receiver: Receiver) -> None:
@@ -247,109 +209,6 @@ def test_a_redirect_is_a_failure_and_is_not_followed(somebody: Somebody, receive
     assert [got.path for got in receiver.got] == ["/in?token=abc"]
 
 
-def test_an_endpoint_that_failed_for_days_is_switched_off_and_its_owner_told(
-    somebody: Somebody, receiver: Receiver
-) -> None:
-    hook, _ = endpoint(somebody, receiver)
-    receiver.status = 500
-    tell(somebody)
-    send()
-    hook.refresh_from_db()
-    assert hook.enabled
-    assert hook.failing_since is not None
-
-    WebhookEndpoint.objects.update(failing_since=timezone.now() - delivery.GIVE_UP_AFTER)
-    due_in(-1)
-    send(the_one())
-    hook.refresh_from_db()
-    assert (hook.enabled, hook.disabled_reason) == (
-        False,
-        "it has failed for 5 days, last: it answered 500",
-    )
-    letter = Delivery.objects.get(recipient=somebody.user.email)
-    delivery.deliver(delivery_id=letter.pk)
-    assert [one.to for one in mail.outbox] == [[somebody.user.email]]
-    assert "gets no more events: it has failed for 5 days" in mail.outbox[0].body
-    assert "token=abc" not in mail.outbox[0].body
-
-    # what was on its way ends as dead and says why; switched on again, it goes on
-    due_in(-1)
-    hooked = Delivery.objects.get(endpoint=hook)
-    assert send(hooked).state == "dead"
-    assert hooked.reason.startswith("its endpoint is switched off: it has failed")
-    with pytest.raises(Conflict, match="switched off"):
-        services.replay(delivery_id=hooked.pk, actor="user:1")
-    endpoints.switch_on(endpoint_id=hook.pk, actor="user:1")
-    receiver.status = 200
-    services.replay(delivery_id=hooked.pk, actor="user:1")
-    assert send(hooked).state == "delivered"
-
-
-def test_one_success_ends_the_count_of_days(somebody: Somebody, receiver: Receiver) -> None:
-    hook, _ = endpoint(somebody, receiver)
-    WebhookEndpoint.objects.update(failing_since=timezone.now() - delivery.GIVE_UP_AFTER)
-    tell(somebody)
-    send()
-    hook.refresh_from_db()
-    assert (hook.enabled, hook.failing_since) == (True, None)
-
-
-def test_gone_is_taken_at_its_word(somebody: Somebody, receiver: Receiver) -> None:
-    hook, _ = endpoint(somebody, receiver)
-    tell(somebody)
-    receiver.status = 410
-    assert send().state == "dead"
-    hook.refresh_from_db()
-    assert (hook.enabled, hook.disabled_reason) == (False, "it answered 410: gone")
-
-
-def test_both_secrets_sign_while_they_overlap(somebody: Somebody, receiver: Receiver) -> None:
-    hook, old = endpoint(somebody, receiver)
-    hook, new = endpoints.rotate_secret(endpoint_id=hook.pk, actor="user:1")
-    tell(somebody)
-    send()
-    assert verified(receiver.got[0], old, now=time.time())
-    assert verified(receiver.got[0], new, now=time.time())
-
-    WebhookEndpoint.objects.update(previous_until=timezone.now())
-    tell(somebody, key="later")
-    send(Delivery.objects.get(alert__dedupe_key="later"))
-    assert not verified(receiver.got[1], old, now=time.time())
-    assert verified(receiver.got[1], new, now=time.time())
-
-
-def test_a_secret_is_not_to_be_read_from_rows_audit_or_logs(
-    somebody: Somebody, receiver: Receiver, caplog: pytest.LogCaptureFixture
-) -> None:
-    hook, secret = endpoint(somebody, receiver)
-    receiver.status = 500
-    tell(somebody)
-    with caplog.at_level("DEBUG"):
-        send()
-    hidden = secret.removeprefix("whsec_")
-    assert hidden not in hook.secret
-    assert hidden not in json.dumps([entry.detail for entry in AuditEntry.objects.all()])
-    assert hidden not in caplog.text
-    assert "token=abc" not in json.dumps([entry.detail for entry in AuditEntry.objects.all()])
-
-
-def test_after_a_change_of_the_installations_key_the_older_one_still_opens(
-    somebody: Somebody, receiver: Receiver, settings: Settings
-) -> None:
-    _, secret = endpoint(somebody, receiver)
-    older = settings.SECRET_KEY
-    settings.SECRET_KEY = "another one by now"
-    tell(somebody)
-    row = send()
-    assert row.reason == "its secret cannot be read (sealed under another SECRET_KEY): rotate it"
-    assert receiver.got == []
-
-    settings.SECRET_KEY_FALLBACKS = [older]
-    due_in(-1)
-    send(row)
-    assert verified(receiver.got[0], secret, now=time.time())
-
-
 def test_a_hanging_receiver_holds_no_more_than_two_workers(somebody: Somebody, receiver: Receiver) -> None:
     endpoint(somebody, receiver)
     for number in range(3):
@@ -360,48 +219,6 @@ def test_a_hanging_receiver_holds_no_more_than_two_workers(somebody: Somebody, r
     third = send(rows[2])
     assert (receiver.got, third.attempts, third.state) == ([], 0, "pending")
     assert OutboxMessage.objects.filter(sent_at=None, kwargs__delivery_id=str(third.pk)).count() == 1
-
-
-def test_owners_and_admins_get_a_mail_each_and_others_none(somebody: Somebody) -> None:
-    others = {
-        role: add_somebody(tenant=somebody.tenant, email=f"{role}@acme.example") for role in Role.values
-    }
-    for role, one in others.items():
-        Membership.objects.filter(user=one.user).update(role=role)
-    left = add_somebody(tenant=somebody.tenant, email="left@acme.example").user
-    Membership.objects.filter(user=left).update(role=Role.ADMIN)
-    with system_scope("tests"):
-        type(left).objects.filter(pk=left.pk).update(is_active=False)
-    tell(somebody, event=Event.DRIFT_CROSSED, severity=Severity.WARNING, words="k3 is\n0.9", done="paused.")
-    for row in Delivery.objects.all():
-        delivery.deliver(delivery_id=row.pk)
-        delivery.deliver(delivery_id=row.pk)
-    told = sorted(to for one in mail.outbox for to in one.to)
-    assert told == sorted(["admin@acme.example", "owner@acme.example", somebody.user.email])
-    first = mail.outbox[0]
-    assert first.subject == "[Attune] A drift gauge crossed its bound"
-    assert first.body.startswith("k3 is 0.9\n\npaused.\n\nPolicy ")
-    assert len({one.extra_headers["Message-ID"] for one in mail.outbox}) == 3
-
-
-def test_of_many_alerts_of_a_kind_one_an_hour_is_mailed(somebody: Somebody) -> None:
-    for number in range(3):
-        tell(somebody, key=str(number), event=Event.RUN_FAILED, severity=Severity.WARNING)
-    assert (Alert.objects.count(), Delivery.objects.count()) == (3, 1)
-    tell(somebody, key="of another kind", event=Event.DRIFT_CROSSED, severity=Severity.WARNING)
-    assert Delivery.objects.count() == 2
-    Delivery.objects.update(created_at=timezone.now() - services.MAIL_EVERY)
-    tell(somebody, key="later", event=Event.RUN_FAILED, severity=Severity.WARNING)
-    assert Delivery.objects.count() == 3
-
-
-def test_a_mail_server_that_is_away_is_tried_again(somebody: Somebody, settings: Settings) -> None:
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
-    tell(somebody, event=Event.RUN_FAILED, severity=Severity.WARNING)
-    row = send()
-    assert row.state == "pending"
-    assert row.reason.startswith("ConnectionRefusedError")
 
 
 def test_the_database_refuses_what_must_not_be(somebody: Somebody, receiver: Receiver) -> None:
