@@ -8,11 +8,13 @@ import httpx
 import pytest
 from django.utils import timezone
 
+from apps.adapters.models import Policy
 from apps.conversations.models import Session, Turn, TurnKind
 from apps.keys.models import KeyScope
 from apps.keys.services import create_key
-from apps.learning.intake import intake_of, rollouts_begun, room_of
 from apps.learning.models import RolloutGate, Sample, SampleState
+from apps.learning.rules.admission import Intake, room
+from apps.learning.waiting import under_way
 from kernel.tenancy import tenant_scope
 from tests.api.checks import refused
 from tests.api.conftest import Chat
@@ -35,24 +37,37 @@ def environment(somebody: Somebody) -> Headers:
     return {"Authorization": f"Bearer {text}"}
 
 
-def room(somebody: Somebody) -> int:
+def intake(somebody: Somebody) -> Intake:
+    """Count by rows, apart from what the gate counts."""
     with tenant_scope(somebody.tenant.id):
-        return room_of(somebody.policy)
+        policy = Policy.objects.select_related("live").get(id=somebody.policy.id)
+        waiting = Sample.objects.filter(policy=policy, state__in=(SampleState.READY, SampleState.CLAIMED))
+        return Intake(
+            version=policy.live.depth if policy.live else 0,
+            waiting=waiting.count(),
+            running=under_way(policy.id).count(),
+        )
+
+
+def left(somebody: Somebody) -> int:
+    """Return how many more may begin by the rule that the schedule's simulation goes by."""
+    return room(intake(somebody), staleness=0, batch=3)
 
 
 def counted(somebody: Somebody) -> tuple[int, int]:
     with tenant_scope(somebody.tenant.id):
+        begun = Turn.objects.filter(policy=somebody.policy, kind=TurnKind.ROLLOUT, side=False, parent=None)
         gate = RolloutGate.objects.get(policy=somebody.policy)
-        assert gate.admitted == rollouts_begun(somebody.policy)
+        assert gate.admitted == begun.count()
         return gate.admitted, gate.refused
 
 
 def test_rollouts_are_refused_before_generation_while_training_is_behind(
     chat: Chat, somebody: Somebody, engine: FakeEngine, environment: Headers
 ) -> None:
-    for left in (2, 1, 0):
-        assert chat(f"task {left}", headers=environment).status_code == 200
-        assert room(somebody) == left
+    for more in (2, 1, 0):
+        assert chat(f"task {more}", headers=environment).status_code == 200
+        assert left(somebody) == more
     answer = chat("one too many", headers=environment)
     refused(answer, 429, "rollout_capacity", None)
     assert answer.json()["error"]["type"] == "rate_limit_error"
@@ -72,7 +87,7 @@ def test_rollouts_are_refused_before_generation_while_training_is_behind(
             Sample.objects.create(
                 policy=somebody.policy, turn=turn, source="rollout", state=state, reason=reason
             )
-    assert room(somebody) == 1
+    assert left(somebody) == 1
     assert chat("now", headers=environment).status_code == 200
     refused(chat("and one more", headers=environment), 429, "rollout_capacity", None)
     assert counted(somebody) == (4, 2)
@@ -102,9 +117,9 @@ def test_evaluation_and_side_turns_take_no_room(chat: Chat, somebody: Somebody, 
     assert chat("side", headers={"X-Turn-Type": "side"}).status_code == 200
     asked = chat("held out", model="default@0", headers={"Authorization": f"Bearer {text}"})
     assert asked.status_code == 200
-    assert room(somebody) == 3
+    assert left(somebody) == 3
     assert chat("task", headers=environment).status_code == 200
-    assert room(somebody) == 2
+    assert left(somebody) == 2
 
 
 def test_two_gateways_admit_no_more_than_one_and_a_restart_changes_no_counter(
@@ -128,11 +143,9 @@ def test_two_gateways_admit_no_more_than_one_and_a_restart_changes_no_counter(
     assert answers == {200: 3, 429: 13}
     assert len(engine.requests) == 3
     assert counted(somebody) == (3, 13)
-    with tenant_scope(somebody.tenant.id):
-        before = intake_of(somebody.policy)
+    before = intake(somebody)
     other.kill()
     other.start()
-    with tenant_scope(somebody.tenant.id):
-        assert intake_of(somebody.policy) == before
+    assert intake(somebody) == before
     assert begin(1) == 429
     assert counted(somebody) == (3, 14)
