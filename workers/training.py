@@ -2,7 +2,6 @@
 
 import logging
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -51,18 +50,6 @@ def train_next(*, trainer: TrainerProcess) -> bool:
     if claims:
         work_on(claims, trainer)
     return bool(claims)
-
-
-def train_run(*, run_id: uuid.UUID, trainer: TrainerProcess) -> bool:
-    """Claim a run, make its step with `trainer` and commit what came of it. Must run in the tenant's scope.
-
-    False where the run was not to be had: somebody else works on it, or it has ended.
-    """
-    claim = runs.claim_run(run_id=run_id)
-    if claim is None:
-        return False
-    work_on([claim], trainer)
-    return True
 
 
 def work_on(claims: Sequence[Claim], trainer: TrainerProcess) -> None:

@@ -15,9 +15,8 @@ from apps.learning import runs, upkeep
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.learning.ledger import add_samples, states_of
-from tests.apps.workers.trainers import Fake
+from tests.apps.workers.trainers import Fake, train_run
 from tests.tenants import Somebody, add_somebody
-from workers.training import train_run
 
 SAMPLES, BATCH = 40, 8
 ENDINGS = ("made", "made", "made", "die", "die_after_write", "internal", "failed", "lease", "publish_late")

@@ -19,12 +19,13 @@ from apps.engines.chat import chat_format
 from apps.learning.models import Sample
 from kernel.tenancy import tenant_scope
 from tests.apps.learning.ledger import HINT, add_turn, queue_run, states_of
+from tests.apps.workers.trainers import train_run
 from tests.tenants import Somebody, add_somebody
 from tests.tiny_model import build_tiny_model
 from trainer.contracts import StepReport, StepsRequest
 from workers.trainer_command import trainer_command, trainer_environment
 from workers.trainer_process import TrainerProcess
-from workers.training import train_next, train_run
+from workers.training import train_next
 
 
 @pytest.fixture(scope="session")

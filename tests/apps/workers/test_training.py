@@ -14,9 +14,9 @@ from apps.learning import runs
 from apps.learning.models import Sample, TrainingRun
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.learning.ledger import add_samples, queue_run, runs_of, states_of, unsent
-from tests.apps.workers.trainers import Fake
+from tests.apps.workers.trainers import Fake, train_run
 from tests.tenants import Somebody, add_somebody
-from workers.training import train_next, train_run
+from workers.training import train_next
 
 
 @pytest.fixture

@@ -3,11 +3,14 @@
 import json
 import os
 import sys
+import uuid
 from pathlib import Path
 from typing import Any
 
+from apps.learning import runs
 from workers.trainer_command import trainer_environment
 from workers.trainer_process import TrainerProcess
+from workers.training import work_on
 
 FAKE = Path(__file__).with_name("fake_trainer.py")
 
@@ -35,3 +38,10 @@ class Fake:
         """Return the run ids of every line it was asked: one, or those that share a pass."""
         lines = self.control.with_suffix(".lines")
         return [json.loads(line) for line in lines.read_text().splitlines()] if lines.exists() else []
+
+
+def train_run(*, run_id: uuid.UUID, trainer: TrainerProcess) -> None:
+    """Work on this run and no other, in its tenant's scope; does nothing where it is not to be had."""
+    claim = runs.claim_run(run_id=run_id)
+    if claim is not None:
+        work_on([claim], trainer)
