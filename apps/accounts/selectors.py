@@ -1,6 +1,6 @@
 """Read people, tenants and memberships."""
 
-from apps.accounts.models import Membership, Role, Tenant, User
+from apps.accounts.models import Membership, Tenant, User
 from kernel.errors import NotFound
 from kernel.tenancy import system_scope
 
@@ -31,8 +31,3 @@ def memberships_of(user: User) -> list[Membership]:
         return list(
             Membership.objects.filter(user=user).select_related("tenant").order_by("created_at", "id")
         )
-
-
-def may_see_all_sessions(role: str) -> bool:
-    """Return whether a role sees everybody's sessions in its tenant, not only its own."""
-    return role in {Role.OWNER, Role.ADMIN}

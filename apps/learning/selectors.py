@@ -9,14 +9,6 @@ from apps.adapters.models import Policy
 from apps.learning.models import OPEN_RUN_STATES, Sample, SampleState, TrainingRun
 
 
-def sample_counts(policy_id: uuid.UUID) -> dict[str, int]:
-    """Return the policy's samples by state, zeros included."""
-    found = dict(
-        Sample.objects.filter(policy_id=policy_id).values_list("state").annotate(n=Count("id")).order_by()
-    )
-    return {state: found.get(state, 0) for state in SampleState.values}
-
-
 def left_out(policy_id: uuid.UUID) -> dict[str, int]:
     """Return how many of the policy's turns taught nothing, by stated reason."""
     rows = (

@@ -7,18 +7,11 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from rest_framework import exceptions
-from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
 from kernel.errors import AttuneError
 
 MEDIA_TYPE = "application/problem+json"
-
-
-class ProblemRenderer(JSONRenderer):
-    """Renders as JSON, under the media type that the response names."""
-
-    charset = None
 
 
 def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
