@@ -20,51 +20,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 import orjson
 from aiohttp import web
 
+from tests.fake_generation import END_OF_TURN, ONE_SHORT_SENTENCE, Request, Token, event_of
+
 _TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-END_OF_TURN = 2  # <|im_end|> of the embedded model
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One token of a scripted reply."""
-
-    id: int
-    text: str
-    logprob: float = -0.25
-
-
-# "One short sentence." in the embedded model's vocabulary, then the end of the turn
-ONE_SHORT_SENTENCE = (
-    Token(2705, "One", -0.5),
-    Token(1890, " short", -0.25),
-    Token(6330, " sentence", -0.125),
-    Token(30, ".", -0.0625),
-    Token(END_OF_TURN, "", -0.03125),
-)
-
-
-@dataclass(slots=True)
-class Request:
-    """A `/generate` request as the engine saw it."""
-
-    rid: str
-    input_ids: list[int]
-    sampling: dict[str, Any]
-    adapter: str | None
-    stream: bool
-    body: dict[str, Any]
-    headers: dict[str, str]
-    started: float = field(default_factory=time.monotonic)
-    sent: int = 0
-    aborted: float | None = None  # when (monotonic), by hang-up or /abort_request
-    finished: bool = False
 
 
 @dataclass(slots=True)
@@ -230,12 +195,12 @@ class FakeEngine:
                 http.transport.abort()
                 return web.Response()
             if request.aborted is not None:
-                return _json(_event(request, tokens[:index], {"type": "abort", "message": "Abort"}))
+                return _json(event_of(request, tokens[:index], {"type": "abort", "message": "Abort"}))
             request.sent += 1
         if self.fail_after is not None and len(tokens) >= self.fail_after:
             return _error(500, "the engine failed")
         request.finished = True
-        return _json(self._scored(request, _event(request, tokens, finish)))
+        return _json(self._scored(request, event_of(request, tokens, finish)))
 
     async def _streamed(self, http: web.Request, request: Request) -> web.StreamResponse:
         tokens, finish = self._planned(request)
@@ -253,10 +218,10 @@ class FakeEngine:
             last = index == len(tokens) - 1
             await self._pace(request, last=last)
             if request.aborted is not None:
-                event = _event(request, tokens[:index], {"type": "abort", "message": "Abort"})
+                event = event_of(request, tokens[:index], {"type": "abort", "message": "Abort"})
                 await response.write(b"data: " + orjson.dumps(event) + b"\n\n")
                 break
-            event = _event(request, tokens[: index + 1], finish if last else None)
+            event = event_of(request, tokens[: index + 1], finish if last else None)
             request.finished = last  # before the write: the client may look as soon as it has the bytes
             await response.write(b"data: " + orjson.dumps(event) + b"\n\n")
             request.sent += 1
@@ -363,33 +328,6 @@ class FakeEngine:
     @staticmethod
     def _allowed(http: web.Request, key: str) -> bool:
         return not key or http.headers.get("Authorization") == f"Bearer {key}"
-
-
-def _event(request: Request, tokens: tuple[Token, ...], finish: dict[str, Any] | None) -> dict[str, Any]:
-    meta: dict[str, Any] = {
-        "id": request.rid,
-        "finish_reason": finish,
-        "prompt_tokens": len(request.input_ids),
-        "completion_tokens": len(tokens),
-        "cached_tokens": 0,
-        "weight_version": "default",
-    }
-    if request.body.get("return_logprob"):
-        meta["output_token_logprobs"] = [[token.logprob, token.id, None] for token in tokens]
-    if most := request.body.get("top_logprobs_num"):
-        # the token itself, then others with less and less; the last one has no probability at all
-        meta["output_top_logprobs"] = [
-            [[token.logprob, token.id, None], *([-3.4e38, token.id + i, None] for i in range(1, most))]
-            for token in tokens
-        ]
-    text = "".join(token.text for token in tokens)
-    if finish is not None and isinstance(finish.get("matched"), str):
-        text = text[: text.index(finish["matched"])]  # the stop text itself is not given out
-    return {
-        "text": text,
-        "output_ids": [token.id for token in tokens],
-        "meta_info": meta,
-    }
 
 
 def _json(value: Any, status: int = 200) -> web.Response:

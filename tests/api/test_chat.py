@@ -14,7 +14,8 @@ from tests.api.frames import frames, text_of
 from tests.api.gateway_process import CONTEXT_LENGTH, MAX_REPLY_TOKENS
 from tests.api.loaded import make_loaded
 from tests.chat_model import chatml
-from tests.fake_engine import ONE_SHORT_SENTENCE, FakeEngine, Token
+from tests.fake_engine import FakeEngine
+from tests.fake_generation import ONE_SHORT_SENTENCE, Token
 from tests.tenants import Somebody, add_version
 
 SENTENCE = "One short sentence."

@@ -5,7 +5,8 @@ import pytest
 from tests.api.checks import refused, states
 from tests.api.conftest import Chat
 from tests.api.frames import frames, text_of
-from tests.fake_engine import ONE_SHORT_SENTENCE, FakeEngine
+from tests.fake_engine import FakeEngine
+from tests.fake_generation import ONE_SHORT_SENTENCE
 from tests.tenants import Somebody
 
 

@@ -11,7 +11,8 @@ import pytest
 from tests.api.checks import HI, states, wait_for
 from tests.api.conftest import Chat
 from tests.api.gateway_process import GatewayProcess
-from tests.fake_engine import ONE_SHORT_SENTENCE, FakeEngine
+from tests.fake_engine import FakeEngine
+from tests.fake_generation import ONE_SHORT_SENTENCE
 from tests.tenants import Somebody
 
 

@@ -7,7 +7,8 @@ import pytest
 from apps.gateway.tool_calls import ToolCallReader
 from tests.api.conftest import Chat
 from tests.api.frames import frames, text_of
-from tests.fake_engine import END_OF_TURN, FakeEngine, Token
+from tests.fake_engine import FakeEngine
+from tests.fake_generation import END_OF_TURN, Token
 from tests.tenants import Somebody
 
 TOOLS = [

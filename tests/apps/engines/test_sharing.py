@@ -14,7 +14,8 @@ from apps.engines.slots import AdapterSlots
 from apps.engines.slots.rules import Rules
 from apps.engines.slots.seats import Seat
 from apps.engines.slots.sharing import resumable, shared_reply
-from tests.fake_engine import END_OF_TURN, FakeEngine, Request, Token
+from tests.fake_engine import FakeEngine
+from tests.fake_generation import END_OF_TURN, Request, Token
 
 PROMPT = [1, 2, 3]
 WORDS = ("One", " short", " sen", "tence", ".", " And", " an", "other", " one", ".")

@@ -27,7 +27,8 @@ from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.learning.ledger import add_turn
 from tests.apps.memory.told import person
 from tests.chat_model import chatml
-from tests.fake_engine import END_OF_TURN, FakeEngine, Token
+from tests.fake_engine import FakeEngine
+from tests.fake_generation import END_OF_TURN, Token
 from tests.tenants import Somebody, add_somebody, add_version
 from workers import shadow
 

@@ -19,7 +19,8 @@ from apps.memory import services as memory
 from kernel.tenancy import tenant_scope
 from tests.apps.learning.ledger import add_turn, states_of
 from tests.apps.memory.told import person
-from tests.fake_engine import END_OF_TURN, FakeEngine, Token
+from tests.fake_engine import FakeEngine
+from tests.fake_generation import END_OF_TURN, Token
 from tests.tenants import Somebody
 from workers import shadow
 

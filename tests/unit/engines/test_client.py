@@ -19,7 +19,8 @@ from apps.engines.replies import (
     EngineUnavailable,
 )
 from kernel.errors import InvalidInput
-from tests.fake_engine import FakeEngine, Token
+from tests.fake_engine import FakeEngine
+from tests.fake_generation import Token
 
 IDS = [1, 5, 9]
 
