@@ -1,4 +1,4 @@
-"""Ask somebody by e-mail to join a tenant: a link that works once, for that address, for a week."""
+"""Ask somebody by email to join a tenant: a link that works once, for that address, for a week."""
 
 import datetime as dt
 import hashlib
@@ -29,7 +29,7 @@ def invite(*, tenant: Tenant, email: str, role: Role, inviter: User, link: str) 
     try:
         validate_email(address)
     except ValidationError as error:
-        raise InvalidInput(f"{email!r} is not an e-mail address", field="email") from error
+        raise InvalidInput(f"{email!r} is not an email address", field="email") from error
     token = secrets.token_urlsafe(32)
     with tenant_scope(tenant.pk), transaction.atomic():
         Tenant.objects.select_for_update().get(pk=tenant.pk)  # two who invite at once: one after the other

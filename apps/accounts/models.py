@@ -12,7 +12,7 @@ from kernel.tenant_models import TenantModel
 
 
 class UserManager(BaseUserManager["User"]):
-    """Users are known by their e-mail address."""
+    """Users are known by their email address."""
 
     def create_user(self, email: str, password: str | None = None, **extra: object) -> "User":
         """Create a user; without a password the account can only log in by other means."""

@@ -29,7 +29,7 @@ def create_user(*, email: str, password: str | None, operator: bool, actor: str)
     try:
         validate_email(address)
     except ValidationError as error:
-        raise InvalidInput(f"{email!r} is not an e-mail address", field="email") from error
+        raise InvalidInput(f"{email!r} is not an email address", field="email") from error
     with transaction.atomic():
         if User.objects.filter(email=address).exists():
             raise Conflict(f"{address} already has an account", field="email")

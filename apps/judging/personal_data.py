@@ -23,7 +23,7 @@ _OVERLAP = 200  # so that nothing hides on a border
 
 # what a recogniser calls it -> what people call it
 KINDS: Mapping[str, str] = {
-    "EMAIL_ADDRESS": "e-mail address",
+    "EMAIL_ADDRESS": "email address",
     "PHONE_NUMBER": "phone number",
     "CREDIT_CARD": "card number",
     "IBAN_CODE": "bank account",

@@ -46,7 +46,7 @@ def invited(rows: Rows) -> str:
 
 def sign_in(page: Page, rows: Rows) -> None:
     page.goto("/accounts/login/")
-    page.get_by_label("E-mail").fill(rows.user.email)
+    page.get_by_label("Email").fill(rows.user.email)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
 

@@ -24,7 +24,7 @@ DAYS = 7  # of what judging cost
 class OptOutForm(forms.Form):
     """Whom to take out: a member by their address, or an end user as clients name them."""
 
-    who = forms.CharField(max_length=254, label="Member's e-mail, or end user as clients name them")
+    who = forms.CharField(max_length=254, label="Member's email, or end user as clients name them")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -29,7 +29,7 @@ def test_a_person_is_made_with_a_verified_address_and_an_audit_row() -> None:
 
 def test_addresses_are_checked_and_unique_whatever_their_case() -> None:
     with system_scope("test"):
-        with pytest.raises(InvalidInput, match="not an e-mail address"):
+        with pytest.raises(InvalidInput, match="not an email address"):
             create_user(email="ada", password=None, operator=False, actor=WHO)
         create_user(email="ada@example.org", password=None, operator=False, actor=WHO)
         with pytest.raises(Conflict, match="already has an account"):

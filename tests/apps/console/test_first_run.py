@@ -116,7 +116,7 @@ def test_all_of_it_or_nothing() -> None:
     with pytest.raises(CommandError, match="tenant slug 'De mo'"):
         first_run("--tenant", "De mo")
     assert counts() == [0, 0, 0, 0, 0]
-    with pytest.raises(CommandError, match="'operator' is not an e-mail address"):
+    with pytest.raises(CommandError, match="'operator' is not an email address"):
         first_run("--operator-email", "operator")
     assert counts() == [0, 0, 0, 0, 0]
 

@@ -199,10 +199,10 @@ def test_personal_data_leaves_only_where_the_policy_lets_it(
     _, found = written(acme, tmp_path)
     assert MAIL not in json.dumps(found)
     before, turn = found["turns.jsonl"]
-    assert turn["messages"] == [{"role": "user", "content": "Write to [e-mail address]"}]
+    assert turn["messages"] == [{"role": "user", "content": "Write to [email address]"}]
     assert (turn["redacted"], turn["prompt_ids"], turn["output_ids"]) == (True, None, None)
     assert (before["redacted"], before["prompt_ids"]) == (False, [1, 2, 3])
-    assert found["feedback.jsonl"][0]["correction"] == "Ask [e-mail address]"
+    assert found["feedback.jsonl"][0]["correction"] == "Ask [email address]"
     taught = {row["turn"]: row for row in found["trl/prompt-completion.jsonl"]}
     if mode == PersonalData.DROP:
         assert str(acme.turn.pk) not in taught

@@ -18,7 +18,7 @@ MAIL = "Write to ann.lee@example.co.uk, please."
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
-        (MAIL, ["e-mail address"]),
+        (MAIL, ["email address"]),
         ("Call +1 415 555 2671 tomorrow.", ["phone number"]),
         ("Pay with 4111 1111 1111 1111.", ["card number"]),
         ("IBAN DE89 3704 0044 0532 0130 00", ["bank account"]),
@@ -35,11 +35,11 @@ def test_what_has_a_form_is_found(text: str, kinds: list[str]) -> None:
 
 
 def test_it_is_redacted_wherever_it_is() -> None:
-    assert redact(MAIL) == "Write to [e-mail address], please."
+    assert redact(MAIL) == "Write to [email address], please."
     long = "word " * 4100
-    assert redact(f"{long}{MAIL}{long}") == f"{long}Write to [e-mail address], please.{long}"
+    assert redact(f"{long}{MAIL}{long}") == f"{long}Write to [email address], please.{long}"
     assert kinds_in([{"content": [{"text": MAIL}], "n": 1}], "+1 415 555 2671") == [
-        "e-mail address",
+        "email address",
         "phone number",
     ]
 
@@ -62,14 +62,14 @@ def test_redacted_judges_do_not_see_it_and_hints_and_replies_with_it_do_not_teac
     backend = Told(scores=(-1, -1, -1), hints=())
     with tenant_scope(somebody.tenant.id):
         services.judge(turn_id=asked.id, backend=backend)
-        assert backend.asked[0].request[0]["content"] == "Write to [e-mail address], please."
+        assert backend.asked[0].request[0]["content"] == "Write to [email address], please."
         settle(told, reward=0, hints=(MAIL,))
         settle(said)
         made = [make_sample(turn_id=turn.id) for turn in (asked, told, said)]
         assert [(s.state, s.reason) for s in made if s is not None] == [
             (SampleState.READY, ""),
             (SampleState.INELIGIBLE, "personal data: in every hint"),
-            (SampleState.INELIGIBLE, "personal data: e-mail address"),
+            (SampleState.INELIGIBLE, "personal data: email address"),
         ]
         Feedback.objects.create(turn=told, user=somebody.user, score=-1, correction=MAIL)
         again = make_sample(turn_id=told.id)
@@ -89,7 +89,7 @@ def test_dropped_it_keeps_the_turn_from_teaching_wherever_it_is(somebody: Somebo
         for turn in turns:
             settle(turn)
         made = [make_sample(turn_id=turn.id) for turn in turns]
-    assert [s.reason for s in made if s is not None] == ["personal data: e-mail address"] * 3 + [""]
+    assert [s.reason for s in made if s is not None] == ["personal data: email address"] * 3 + [""]
 
 
 def test_switched_off_nothing_is_looked_for(somebody: Somebody) -> None:

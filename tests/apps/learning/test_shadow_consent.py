@@ -124,6 +124,6 @@ def test_a_reply_that_holds_personal_data_teaches_nothing(somebody: Somebody, en
 
     with tenant_scope(somebody.tenant.id):
         rows = Sample.objects.filter(source=TurnKind.SHADOW)
-        assert set(rows.values_list("state", "reason")) == {("ineligible", "personal data: e-mail address")}
+        assert set(rows.values_list("state", "reason")) == {("ineligible", "personal data: email address")}
         assert list(rows.exclude(hints=[])) == []
         assert books().problems == []

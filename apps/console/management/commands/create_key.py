@@ -18,7 +18,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument("--tenant", required=True, help="slug of the tenant")
-        parser.add_argument("--user", required=True, help="e-mail address of the member it belongs to")
+        parser.add_argument("--user", required=True, help="email address of the member it belongs to")
         parser.add_argument("--name", required=True, help="what it is for")
         parser.add_argument("--scopes", nargs="+", choices=KeyScope.values, default=[KeyScope.CHAT.value])
 
