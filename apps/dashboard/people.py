@@ -2,6 +2,7 @@
 
 import uuid
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count
@@ -19,6 +20,13 @@ from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings.policies import preset_named
 from kernel.errors import AttuneError
 from kernel.rest.caller import Access
+
+
+class TenantForm(forms.Form):
+    """What the tenant is called, and whether it learns."""
+
+    name = forms.CharField(max_length=120)
+    training_enabled = forms.BooleanField(required=False)
 
 
 @require_safe
@@ -105,17 +113,12 @@ def settings(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST":
         if not place.manages:
             raise PermissionDenied
-        try:
-            services.change_tenant(
-                tenant_id=place.tenant.pk,
-                actor=place.actor,
-                name=request.POST.get("name", "").strip()[:120] or None,
-                training_enabled=request.POST.get("training_enabled") == "on",
-            )
-        except AttuneError as error:
-            messages.error(request, error.message)
-        else:
+        form = TenantForm(request.POST)
+        if form.is_valid():
+            services.change_tenant(tenant_id=place.tenant.pk, actor=place.actor, **form.cleaned_data)
             messages.success(request, "Saved.")
+        else:
+            messages.error(request, f"Name: {form.errors['name'][0]}")
         return redirect("dashboard:settings", tenant=place.tenant.slug)
     policies = list(Policy.objects.annotate(n_versions=Count("versions")).order_by("name"))
     for policy in policies:

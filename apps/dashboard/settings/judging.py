@@ -38,10 +38,15 @@ def judging(request: HttpRequest, place: Place) -> HttpResponse:
         act = _ACTS.get(request.POST.get("form", ""))
         if act is None:
             raise Http404
-        wrong = act(request, place)
+        again = redirect("dashboard:judging_settings", tenant=place.tenant.slug)
+        try:
+            wrong = act(request, place)
+        except AttuneError as error:  # about no field of the page's forms
+            messages.error(request, error.message)
+            return again
         if wrong is None:
             messages.success(request, "Saved.")
-            return redirect("dashboard:judging_settings", tenant=place.tenant.slug)
+            return again
         filled[request.POST["form"]] = wrong
     own = JudgeSettings.objects.filter(policy=None).first() or JudgeSettings()
     rubric = Rubric.objects.filter(policy=None).order_by("-number").first()

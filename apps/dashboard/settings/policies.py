@@ -23,6 +23,7 @@ from apps.learning.presets import PRESETS, preset_of
 from kernel.errors import AttuneError, InvalidInput
 
 SHOWN = 20  # configurations on the page
+LONGEST_NUMBER = 9  # digits of a configuration's number: within the column's 32 bits
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -39,10 +40,15 @@ def policy(request: HttpRequest, place: Place, policy_id: uuid.UUID) -> HttpResp
         act = _ACTS.get(request.POST.get("form", ""))
         if act is None:
             raise Http404
-        wrong = act(request, place, found)
+        again = redirect("dashboard:policy_settings", tenant=place.tenant.slug, policy_id=policy_id)
+        try:
+            wrong = act(request, place, found)
+        except AttuneError as error:  # about no field of the page's forms
+            messages.error(request, error.message)
+            return again
         if wrong is None:
             messages.success(request, "Saved.")
-            return redirect("dashboard:policy_settings", tenant=place.tenant.slug, policy_id=policy_id)
+            return again
         filled[request.POST["form"]] = wrong
         found.refresh_from_db()
     return _page(request, place, found, filled)
@@ -152,16 +158,16 @@ def _choose(request: HttpRequest, place: Place, found: Policy) -> forms.Form | N
 def _return(request: HttpRequest, place: Place, found: Policy) -> forms.Form | None:
     """Let what once was hold again, as a new configuration."""
     number = request.POST.get("number", "")
-    row = (
-        PolicyConfig.objects.filter(policy=found, number=int(number)).first() if number.isdecimal() else None
-    )
+    if not number.isdecimal() or len(number) > LONGEST_NUMBER:
+        raise Http404
+    row = PolicyConfig.objects.filter(policy=found, number=int(number)).first()
     if row is None:
         raise Http404
     kept = {name: value for name, value in row.overrides.items() if name not in OPERATORS}
     try:
         configure(policy_id=found.pk, actor=place.actor, config=kept, whole=True)
     except InvalidInput as error:
-        messages.error(request, f"The platform does not take it any more: {error.message}")
+        raise InvalidInput(f"The platform does not take it any more: {error.message}") from error
     return None
 
 

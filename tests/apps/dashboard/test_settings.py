@@ -12,7 +12,7 @@ from apps.alerts.models import Delivery, DeliveryState, WebhookEndpoint
 from apps.judging.models import JudgeSettings, OptOut, Rubric
 from apps.learning.configuring import configure
 from kernel.models import AuditEntry
-from kernel.tenancy import tenant_scope
+from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import NASTY, Rows
 from tests.apps.dashboard.conftest import browser, member, text_of
 
@@ -108,8 +108,18 @@ def test_a_preset_is_chosen_and_what_was_comes_back(acme: Rows, client: Client, 
     assert client.post(path, {"form": "magic"}).status_code == 404
     client.post(path, {"form": "return", "number": "1"})
     assert config_of(acme) == (3, {})
-    for number in ("9", "x", ""):
+    for number in ("9", "x", "", "9" * 5000):
         assert client.post(path, {"form": "return", "number": number}).status_code == 404
+
+
+def test_what_the_platform_takes_no_more_is_not_called_saved(acme: Rows, client: Client, path: str) -> None:
+    with tenant_scope(acme.tenant.pk):
+        for config in ({"lr": -1.0}, {}):  # by bare statements, which Postgres numbers
+            Policy.objects.filter(pk=acme.policy.pk).update(config=config)
+    page = client.post(path, {"form": "return", "number": "2"}, follow=True).content.decode()
+    assert "The platform does not take it any more: " in page
+    assert "Saved." not in page
+    assert config_of(acme) == (3, {})
 
 
 def test_a_rubric_is_written_and_shown_safely(acme: Rows, client: Client, path: str) -> None:
@@ -214,3 +224,16 @@ def test_who_does_not_manage_sees_and_changes_nothing(acme: Rows, path: str, rol
         assert somebody.get(address).status_code == 403
         assert somebody.post(address, {"wish": "delete", "sure": "on"}).status_code == 403
     assert config_of(acme) == (1, {})
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\0b", "x" * 121])
+def test_a_name_that_is_none_changes_nothing_and_is_not_called_saved(
+    acme: Rows, client: Client, name: str
+) -> None:
+    before = acme.tenant.name
+    page = client.post("/t/acme/settings", {"name": name}, follow=True).content.decode()
+    assert "Name: " in page
+    assert "Saved." not in page
+    with system_scope("tests"):
+        acme.tenant.refresh_from_db()
+    assert (acme.tenant.name, acme.tenant.training_enabled) == (before, True)
