@@ -1,9 +1,12 @@
-"""Headers of pages."""
+"""Headers of pages, and what pages say where a secret cannot be read."""
 
 from collections.abc import Callable, Iterable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from kernel.sealing import Unreadable
 
 # a browser follows a form's redirects only to where forms may go
 _SIGN_IN = {"google": "https://accounts.google.com", "github": "https://github.com"}
@@ -43,3 +46,20 @@ class ContentSecurityMiddleware:
         if not request.path.startswith("/console/"):
             response.headers.setdefault("Content-Security-Policy", self.policy)
         return response
+
+
+class UnreadableSecretMiddleware:
+    """Say that SECRET_KEY was changed where a page needs a secret sealed under the one before."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Pass the request on."""
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Return the page that says so; None for any other error."""
+        if not isinstance(error, Unreadable):
+            return None
+        return render(request, "unreadable.html", status=503)

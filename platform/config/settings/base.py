@@ -89,6 +89,7 @@ _WEB_MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "apps.console.middleware.OperatorScopeMiddleware",
     "apps.dashboard.middleware.ContentSecurityMiddleware",
+    "apps.dashboard.middleware.UnreadableSecretMiddleware",
 ]
 MIDDLEWARE = [] if PROCESS == "gateway" else _WEB_MIDDLEWARE
 ROOT_URLCONF = "config.urls_gateway" if PROCESS == "gateway" else "config.urls_web"
@@ -173,6 +174,10 @@ SOCIALACCOUNT_STORE_TOKENS = False  # nothing is asked of a provider after the s
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_TOTP_ISSUER = "Attune"
 MFA_ADAPTER = "apps.accounts.mfa.MFAAdapter"
+MFA_FORMS = {
+    "authenticate": "apps.accounts.mfa_forms.AuthenticateForm",
+    "reauthenticate": "apps.accounts.mfa_forms.ReauthenticateForm",
+}
 CONSOLE_REQUIRES_MFA = env.flag("CONSOLE_REQUIRES_MFA", default=False)
 LOGIN_REDIRECT_URL = "/"
 LOGIN_URL = "/accounts/login/"

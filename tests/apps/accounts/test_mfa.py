@@ -14,7 +14,9 @@ from allauth.mfa.totp.internal.auth import (
 )
 from django.core.cache import cache
 from django.db import connection
+from django.test import Client
 
+from apps.accounts.mfa_forms import UNREADABLE
 from apps.accounts.models import User
 from kernel.sealing import Unreadable
 from kernel.tenancy import system_scope
@@ -90,3 +92,42 @@ def test_under_another_key_nobody_gets_in(eve: User, settings: pytest.FixtureReq
         totp.validate_code(code_of(SECRET))
     settings.SECRET_KEY_FALLBACKS = [before]
     assert totp.validate_code(code_of(SECRET))
+
+
+def test_a_sign_in_under_another_key_says_what_to_do(eve: User, settings: pytest.FixtureRequest) -> None:
+    TOTP.activate(eve, SECRET)
+    settings.SECRET_KEY = "another"
+    client = Client()
+    asked = client.post(
+        "/accounts/login/", {"login": "eve@example.org", "password": "a password of some length"}, follow=True
+    )
+    assert asked.redirect_chain[-1][0].startswith("/accounts/2fa/authenticate/")
+    page = client.post("/accounts/2fa/authenticate/", {"code": code_of(SECRET)})
+    assert page.status_code == 200
+    assert UNREADABLE in page.content.decode()
+    assert "_auth_user_id" not in client.session
+
+
+def test_pages_that_need_a_secret_sealed_under_another_key_say_so(
+    eve: User, settings: pytest.FixtureRequest
+) -> None:
+    RecoveryCodes.activate(eve)
+    settings.SECRET_KEY = "another"
+    client = Client()
+    client.force_login(eve, "django.contrib.auth.backends.ModelBackend")
+    page = client.get("/accounts/2fa/")
+    assert page.status_code == 503
+    assert "SECRET_KEY_FALLBACKS" in page.content.decode()
+    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+
+
+def test_a_code_asked_for_once_more_under_another_key_says_what_to_do(
+    eve: User, settings: pytest.FixtureRequest
+) -> None:
+    TOTP.activate(eve, SECRET)
+    settings.SECRET_KEY = "another"
+    client = Client()
+    client.force_login(eve, "django.contrib.auth.backends.ModelBackend")
+    page = client.post("/accounts/2fa/reauthenticate/", {"code": code_of(SECRET)})
+    assert page.status_code == 200
+    assert UNREADABLE in page.content.decode()
