@@ -15,9 +15,8 @@ from apps.accounts.models import Tenant
 from apps.governance.export import jobs
 from apps.governance.export.sending import send_export
 from apps.governance.models import Export
-from kernel.errors import InvalidInput
 from kernel.rest.caller import Access
-from kernel.rest.views import ScopedViewSet
+from kernel.rest.views import IDEMPOTENCY_KEY, ScopedViewSet
 
 
 class ExportSerializer(serializers.ModelSerializer[Export]):
@@ -42,17 +41,15 @@ class ExportsApi(ScopedViewSet[Export]):
         """Return the tenant's exports."""
         return Export.objects.all()
 
-    @extend_schema(request=None, responses={201: ExportSerializer})
+    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=None, responses={201: ExportSerializer})
     def create(self, request: Any) -> Response:
         """Ask for an archive; it is written in the background. A tenant has at most one under way.
 
         With an `Idempotency-Key` the same wish again returns the export that it made.
         """
-        key = request.headers.get("Idempotency-Key")
-        if key is not None and not 1 <= len(key) <= 255:
-            raise InvalidInput("An idempotency key has 1 to 255 characters.", field="Idempotency-Key")
+        del request
         export = jobs.request_export(
-            tenant_id=self.caller.tenant_id, actor=self.caller.actor, idempotency_key=key
+            tenant_id=self.caller.tenant_id, actor=self.caller.actor, idempotency_key=self.idempotency_key
         )
         return Response(ExportSerializer(export).data, status=201)
 
