@@ -66,9 +66,11 @@ def numbered(version: Any) -> int:
 
 @register.filter
 def number(value: Any) -> str:
-    """Return a number to five digits, anything else as it is, cut."""
+    """Return a number to five digits, an object as its names with theirs, anything else as it is, cut."""
     if isinstance(value, float):
         return f"{value:.5g}"
+    if isinstance(value, Mapping):
+        value = ", ".join(f"{name}: {number(one)}" for name, one in value.items())
     return cut(str(value), 200)
 
 

@@ -16,6 +16,15 @@
     return value;
   }
 
+  // a tick's distance in seconds at the least, its words, and the words below them: at every one, at a new year, day
+  const ticks = [
+    [31536000, "{YYYY}", null, null, null, null, null, null, 1],
+    [2419200, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+    [86400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+    [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+    [1, "{HH}:{mm}:{ss}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+  ];
+
   function draw(name, times, lines, options = {}) {
     const place = document.querySelector(`[data-chart="${name}"]`);
     if (!place) return;
@@ -27,11 +36,12 @@
     const plot = new uPlot({
       width: place.clientWidth,
       height: 180,
+      padding: [null, 24, null, null], // half of the last tick's words
       legend: {live: true},
       cursor: {points: {size: 6}},
       scales: {x: options.time === false ? {time: false} : {time: true, range: (_, from, to) => around(from, times.length === 1 ? from : to, options.marks)}, y: {range: options.range}},
-      axes: [options.time === false ? {...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]} : axis, {...axis, size: 56}],
-      series: [{label: options.time === false ? "version" : "time"}, ...lines.map((line) => ({
+      axes: [options.time === false ? {...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]} : {...axis, values: ticks}, {...axis, size: 56}],
+      series: [options.time === false ? {label: "version"} : {label: "time", value: "{D} {MMM} {YYYY}, {HH}:{mm}"}, ...lines.map((line) => ({
         label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, points: {show: !line.dash && times.length < 60, size: 5},
         spanGaps: true, value: (_, value) => value === null ? "-" : Number(value.toPrecision(4)).toString(),
       }))],

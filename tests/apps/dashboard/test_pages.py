@@ -17,6 +17,7 @@ from apps.accounts.services import set_role
 from apps.adapters.models import Policy
 from apps.alerts.models import WebhookEndpoint
 from apps.conversations.models import Session
+from apps.dashboard.templatetags.pages import number
 from apps.dashboard.urls import _OF_A_TENANT
 from apps.governance.models import Erasure, Export
 from apps.keys.models import ApiKey
@@ -314,3 +315,8 @@ def test_browsers_find_an_icon(db: None) -> None:
     icon = Client().get(answer["Location"])
     assert icon.status_code == 200
     assert b"".join(icon.streaming_content).startswith(b"<svg ")  # type: ignore[attr-defined]
+
+
+def test_what_a_step_measured_in_parts_reads_as_numbers() -> None:
+    parts = {"load": 0.0008845539996400476, "learn": {"0": 1}, "n": 3}
+    assert number(parts) == "load: 0.00088455, learn: 0: 1, n: 3"
