@@ -1,5 +1,6 @@
 """Training runs: who may work on one, for how long, and how it is given up. `commits` says how it ends well."""
 
+import dataclasses
 import datetime as dt
 import logging
 import uuid
@@ -12,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, Policy
+from apps.conversations.models import TurnKind
 from apps.learning import fairness, schedule
 from apps.learning.config import TrainingConfig, resolve
 from apps.learning.drift.pauses import why_paused
@@ -280,6 +282,8 @@ def _batch(run: TrainingRun, policy: Policy) -> tuple[TrainingConfig, list[Sampl
         few = f"{len(samples)} samples wait, a batch is {config.batch_size}" if samples else "no samples wait"
         close(run, RunState.NO_OP, few)
         return None
+    if all(sample.source == TurnKind.SHADOW for sample in samples):
+        config = dataclasses.replace(config, epochs=config.shadow_epochs)
     return config, samples
 
 

@@ -57,6 +57,11 @@ class Standing:
         """Return it in one text, as a teacher is told."""
         return " ".join(one.words for one in self.wanted)
 
+    @property
+    def is_learned(self) -> bool:
+        """Return whether nothing of it stands in prompts any more."""
+        return all(one.is_learned for one in self.wanted)
+
 
 def standing(policy: Policy) -> Standing | str:
     """Return what the one person of a policy wants, or why nothing can be taught.
@@ -96,7 +101,7 @@ def current_lesson(policy: Policy, stands: Standing) -> Lesson:
         others.exclude(state=LessonState.ENDED).update(
             state=LessonState.ENDED, reason="something else is wanted now", changed_at=timezone.now()
         )
-        lesson, _ = Lesson.objects.get_or_create(
+        lesson, is_new = Lesson.objects.get_or_create(
             policy=policy,
             key=stands.key,
             defaults={
@@ -106,12 +111,13 @@ def current_lesson(policy: Policy, stands: Standing) -> Lesson:
                 "entries": stands.entries,
             },
         )
-        told = any(not one.is_learned for one in stands.wanted)
         state = LessonState(lesson.state)
-        if not told:
+        if not stands.is_learned:
+            if state in (LessonState.ENDED, LessonState.HELD):
+                state = LessonState.TEACHING
+        elif is_new or state != LessonState.TEACHING:
+            # what left the prompt while it was taught is taught on until no version is better
             state = LessonState.HELD
-        elif state in (LessonState.ENDED, LessonState.HELD):
-            state = LessonState.TEACHING
         if state != lesson.state:
             lesson.state, lesson.reason, lesson.without_gain = state, "", 0
             lesson.save(update_fields=["state", "reason", "without_gain", "changed_at"])

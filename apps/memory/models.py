@@ -182,7 +182,7 @@ class LessonState(models.TextChoices):
 
     TEACHING = "teaching"
     PLATEAU = "plateau"  # several versions in a row were no better: the best so far stays
-    HELD = "held"  # the weights do without being told
+    HELD = "held"  # the weights do without being told, and no version is better
     ENDED = "ended"  # what is wanted has changed
 
 

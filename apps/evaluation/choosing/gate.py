@@ -64,7 +64,8 @@ def prepare(*, policy: Policy, lesson: Lesson, stands: Standing, go_on: Callable
                 }
                 lesson.best, lesson.best_score = policy.live, start.closeness
                 if not teacher.yardstick.is_telling:
-                    _plateau(lesson, "the base does not do it either when it is told")
+                    lesson.state = LessonState.PLATEAU
+                    lesson.reason = "the base does not do it either when it is told"
                 lesson.save()
     return bool(lesson.state == LessonState.TEACHING)
 
@@ -81,11 +82,7 @@ def choose(version: AdapterVersion) -> str:
         return ""
     lesson = Lesson.objects.filter(policy=policy, key=stands.key).exclude(state=LessonState.ENDED).first()
     taught = Sample.objects.filter(run_id=version.run_id, source="shadow").exists()
-    if (
-        lesson is None
-        or "yardstick" not in lesson.figures
-        or not (taught or lesson.state == LessonState.HELD)
-    ):
+    if lesson is None or "yardstick" not in lesson.figures or not (taught or stands.is_learned):
         return ""
     teacher = _teacher_of(lesson)
     waited_s = (timezone.now() - version.created_at).total_seconds()
@@ -97,16 +94,22 @@ def choose(version: AdapterVersion) -> str:
         hint=stands.hint,
         teacher=teacher,
         go_on=(lambda: True) if waited_s > HURRY_S else quiet,
-        in_full=lesson.state != LessonState.TEACHING,
+        in_full=stands.is_learned or lesson.state != LessonState.TEACHING,
     )
     logger.info(
         "%s: %d of %d pass, %.1f s", version.served_name, now.passes, now.of, time.monotonic() - began
     )
-    return _decide(lesson.pk, version, now, teacher.yardstick, taught=taught)
+    return _decide(lesson.pk, version, now, teacher.yardstick, taught=taught, learned=stands.is_learned)
 
 
 def settle(policy: Policy, stands: Standing) -> None:
-    """Take out of the prompt what the live version does without being told; may be done again at any time."""
+    """Take out of the prompt what the live version does without being told; may be done again at any time.
+
+    Teaching goes on until no version is better: passing as often as the teacher on sixteen questions is enough to do without
+    being told, and not the best that can be had.
+    """
+    if stands.is_learned:
+        return
     with transaction.atomic():
         lesson = (
             Lesson.objects.select_for_update(of=("self",))
@@ -124,28 +127,35 @@ def settle(policy: Policy, stands: Standing) -> None:
             f"{best.passes} of {best.of} held-out replies pass untold, {teacher.yardstick.told.passes} told"
         )
         memory.retire(preference_ids=[one.id for one in stands.wanted], version=policy.live, reason=reason)
-        lesson.state, lesson.reason = LessonState.HELD, reason
+        if lesson.state == LessonState.PLATEAU:
+            lesson.state = LessonState.HELD
+        lesson.reason = reason
         lesson.save(update_fields=["state", "reason", "changed_at"])
         logger.info("policy %s need not be told any more: %s", policy.pk, reason)
 
 
 def _decide(
-    lesson_id: uuid.UUID, version: AdapterVersion, now: Measured, yardstick: Yardstick, *, taught: bool
+    lesson_id: uuid.UUID,
+    version: AdapterVersion,
+    now: Measured,
+    yardstick: Yardstick,
+    *,
+    taught: bool,
+    learned: bool,
 ) -> str:
     with transaction.atomic():
         lesson = Lesson.objects.select_for_update(of=("self",)).get(pk=lesson_id)
         best = Measured.from_json(lesson.figures["best"])
         why = what_was_lost(now, yardstick) or why_not_better(now, best)
+        goes_live = not (why and taught)
         known = any(step["version"] == version.number for step in lesson.figures["course"])
         if not known:
             lesson.figures["course"].append(_step(version, now, why or "better"))
-            if lesson.state == LessonState.HELD:
+            if learned and goes_live:
                 _keep_or_tell(lesson, now, yardstick, version)
-            elif why:
-                lesson.without_gain += 1
-                if lesson.without_gain >= PATIENCE:
-                    _plateau(lesson, f"{PATIENCE} versions in a row were no better: the best so far stays")
-            if not why and taught:
+            if taught and why:
+                _count_without_gain(lesson, learned=learned)
+            elif taught:
                 lesson.best, lesson.best_score, lesson.without_gain = version, now.closeness, 0
                 lesson.figures["best"] = now.to_json()
             lesson.save()
@@ -158,7 +168,14 @@ def _decide(
                 "detail": {**now.to_json(), "reason": why, "told_passes": yardstick.told.passes},
             },
         )
-    return f"not chosen: {why}"[:500] if why and taught else ""
+    return "" if goes_live else f"not chosen: {why}"[:500]
+
+
+def _count_without_gain(lesson: Lesson, *, learned: bool) -> None:
+    lesson.without_gain += 1
+    if lesson.state == LessonState.TEACHING and lesson.without_gain >= PATIENCE:
+        lesson.state = LessonState.HELD if learned else LessonState.PLATEAU
+        lesson.reason = f"{PATIENCE} versions in a row were no better: the best so far stays"
 
 
 def _keep_or_tell(lesson: Lesson, now: Measured, yardstick: Yardstick, version: AdapterVersion) -> None:
@@ -169,10 +186,6 @@ def _keep_or_tell(lesson: Lesson, now: Measured, yardstick: Yardstick, version: 
         lesson.state, lesson.reason, lesson.without_gain = LessonState.TEACHING, reason, 0
         lesson.figures["best"] = now.to_json()
         lesson.best, lesson.best_score = version, now.closeness
-
-
-def _plateau(lesson: Lesson, reason: str) -> None:
-    lesson.state, lesson.reason = LessonState.PLATEAU, reason
 
 
 def _step(version: AdapterVersion | None, measured: Measured, outcome: str) -> dict[str, Any]:

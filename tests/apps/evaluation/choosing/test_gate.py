@@ -164,7 +164,7 @@ def test_what_the_weights_hold_leaves_the_prompt_and_comes_back(somebody: Somebo
     figures(replace(BASE, passes=13, closeness=-0.6))
     choose(somebody, held)
     assert words_told(somebody) == []
-    assert the_lesson(somebody).state == LessonState.HELD
+    assert the_lesson(somebody).state == LessonState.TEACHING
     with tenant_scope(somebody.tenant.id):
         assert Preference.objects.get().held_by_id == held.id
 
@@ -176,6 +176,48 @@ def test_what_the_weights_hold_leaves_the_prompt_and_comes_back(somebody: Somebo
     lesson = the_lesson(somebody)
     assert (lesson.state, lesson.best_id) == (LessonState.TEACHING, fallen.id)
     assert lesson.reason == "version 2: 9 of 16 held-out replies pass untold"
+
+
+def test_teaching_goes_on_after_the_prompt_is_rid_of_it_until_nothing_is_better(
+    somebody: Somebody, figures: Any
+) -> None:
+    prepare(somebody)
+    figures(replace(BASE, passes=14, closeness=-0.9))
+    choose(somebody, taught(somebody, 1))
+    assert words_told(somebody) == []
+
+    figures(replace(BASE, passes=14, closeness=-0.6))
+    better = taught(somebody, 2)
+    assert prepare(somebody)
+    assert choose(somebody, better) == ""
+    assert (the_lesson(somebody).best_id, the_lesson(somebody).state) == (better.id, LessonState.TEACHING)
+
+    # none of these goes live, so what is live has not fallen
+    figures(replace(BASE, passes=2, closeness=-0.6))
+    for number in range(3, 3 + gate.PATIENCE):
+        assert the_lesson(somebody).state == LessonState.TEACHING
+        assert choose(somebody, taught(somebody, number)).startswith("not chosen")
+        assert words_told(somebody) == []
+    lesson = the_lesson(somebody)
+    assert (lesson.state, lesson.best_id) == (LessonState.HELD, better.id)
+    assert lesson.reason == "4 versions in a row were no better: the best so far stays"
+    assert not prepare(somebody)
+
+
+def test_a_plateau_where_all_passes_is_held(somebody: Somebody, figures: Any) -> None:
+    prepare(somebody)
+    with tenant_scope(somebody.tenant.id):
+        version = taught(somebody, 1)
+        somebody.policy.live = version
+        somebody.policy.save(update_fields=["live"])
+        lesson = Lesson.objects.get()
+        lesson.state, lesson.best = LessonState.PLATEAU, version
+        lesson.figures["best"] = replace(BASE, passes=14).to_json()
+        lesson.save()
+        gate.settle(somebody.policy, stands(somebody))
+    assert the_lesson(somebody).state == LessonState.HELD
+    assert words_told(somebody) == []
+    assert not prepare(somebody)
 
 
 def test_what_people_taught_is_not_held_up(somebody: Somebody, figures: Any) -> None:
