@@ -285,6 +285,9 @@ def test_what_is_learned_already_is_taught_along(somebody: Somebody) -> None:
     assert planned.stands.hint == f"{WISH} Answer in French."
     with tenant_scope(somebody.tenant.id):
         services.retire(preference_ids=[told.id], version=version, reason="test")
+    assert isinstance(wave(somebody), Wave)  # until no version is better
+    with tenant_scope(somebody.tenant.id):
+        Lesson.objects.filter(state=LessonState.TEACHING).update(state=LessonState.PLATEAU)
     assert wave(somebody) == "the weights hold all that is wanted"
 
 
