@@ -120,6 +120,7 @@ class TrainingChange:
         adam_eps (float | Unset):
         weight_decay (float | Unset):
         epochs (int | Unset):
+        shadow_epochs (int | Unset):
         updates (int | Unset):
         grad_clip (float | Unset):
         max_grad_norm (float | Unset):
@@ -178,6 +179,7 @@ class TrainingChange:
     adam_eps: float | Unset = UNSET
     weight_decay: float | Unset = UNSET
     epochs: int | Unset = UNSET
+    shadow_epochs: int | Unset = UNSET
     updates: int | Unset = UNSET
     grad_clip: float | Unset = UNSET
     max_grad_norm: float | Unset = UNSET
@@ -321,6 +323,8 @@ class TrainingChange:
 
         epochs = self.epochs
 
+        shadow_epochs = self.shadow_epochs
+
         updates = self.updates
 
         grad_clip = self.grad_clip
@@ -438,6 +442,8 @@ class TrainingChange:
             field_dict["weight_decay"] = weight_decay
         if epochs is not UNSET:
             field_dict["epochs"] = epochs
+        if shadow_epochs is not UNSET:
+            field_dict["shadow_epochs"] = shadow_epochs
         if updates is not UNSET:
             field_dict["updates"] = updates
         if grad_clip is not UNSET:
@@ -642,6 +648,8 @@ class TrainingChange:
 
         epochs = d.pop("epochs", UNSET)
 
+        shadow_epochs = d.pop("shadow_epochs", UNSET)
+
         updates = d.pop("updates", UNSET)
 
         grad_clip = d.pop("grad_clip", UNSET)
@@ -711,6 +719,7 @@ class TrainingChange:
             adam_eps=adam_eps,
             weight_decay=weight_decay,
             epochs=epochs,
+            shadow_epochs=shadow_epochs,
             updates=updates,
             grad_clip=grad_clip,
             max_grad_norm=max_grad_norm,

@@ -124,6 +124,7 @@ class TrainingOverrides:
         adam_eps (float | Unset):
         weight_decay (float | Unset):
         epochs (int | Unset):
+        shadow_epochs (int | Unset):
         updates (int | Unset):
         grad_clip (float | Unset):
         max_grad_norm (float | Unset):
@@ -187,6 +188,7 @@ class TrainingOverrides:
     adam_eps: float | Unset = UNSET
     weight_decay: float | Unset = UNSET
     epochs: int | Unset = UNSET
+    shadow_epochs: int | Unset = UNSET
     updates: int | Unset = UNSET
     grad_clip: float | Unset = UNSET
     max_grad_norm: float | Unset = UNSET
@@ -336,6 +338,8 @@ class TrainingOverrides:
 
         epochs = self.epochs
 
+        shadow_epochs = self.shadow_epochs
+
         updates = self.updates
 
         grad_clip = self.grad_clip
@@ -467,6 +471,8 @@ class TrainingOverrides:
             field_dict["weight_decay"] = weight_decay
         if epochs is not UNSET:
             field_dict["epochs"] = epochs
+        if shadow_epochs is not UNSET:
+            field_dict["shadow_epochs"] = shadow_epochs
         if updates is not UNSET:
             field_dict["updates"] = updates
         if grad_clip is not UNSET:
@@ -681,6 +687,8 @@ class TrainingOverrides:
 
         epochs = d.pop("epochs", UNSET)
 
+        shadow_epochs = d.pop("shadow_epochs", UNSET)
+
         updates = d.pop("updates", UNSET)
 
         grad_clip = d.pop("grad_clip", UNSET)
@@ -767,6 +775,7 @@ class TrainingOverrides:
             adam_eps=adam_eps,
             weight_decay=weight_decay,
             epochs=epochs,
+            shadow_epochs=shadow_epochs,
             updates=updates,
             grad_clip=grad_clip,
             max_grad_norm=max_grad_norm,
