@@ -8,15 +8,16 @@ from django.db.models import Prefetch
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from apps.adapters.models import Policy
 from apps.conversations.api import TurnSerializer
-from apps.conversations.models import Feedback, Session, Turn, TurnKind
+from apps.conversations.models import Feedback, Session, Turn
 from apps.conversations.selectors import with_turn_counts
 from apps.conversations.services.feedback import give_feedback
-from apps.dashboard.lists import chosen_id, chosen_word, listed
+from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
+from apps.dashboard.saved import pages as saved
 from apps.judging.models import Judgement
 from apps.learning.models import Sample
 from kernel.errors import AttuneError
@@ -32,27 +33,25 @@ def _readable(place: Place) -> Any:
     return rows if place.manages else rows.filter(user_id=place.user.pk)
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @tenant_page(needs=Access.TALK)
 def sessions(request: HttpRequest, place: Place) -> HttpResponse:
-    """List sessions, newest first."""
-    policy, kind = chosen_id(request, "policy"), chosen_word(request, "kind", TurnKind.values)
-    person = request.GET.get("person", "").strip()[:200]
-    rows = _readable(place)
-    if policy is not None:
-        rows = rows.filter(policy_id=policy)
-    if kind:
-        rows = rows.filter(kind=kind)
-    if person:
-        rows = rows.filter(end_user__external_id=person)
+    """List sessions, newest first; save the filters that they are shown with."""
+    policies = list(Policy.objects.order_by("name"))
+    shelf = saved.shelf(request, place, policies)
+    form: saved.NameForm | None = None
+    if request.method == "POST":
+        done = saved.save(request, place, shelf.filters)
+        if isinstance(done, str):
+            return redirect(done)
+        form = done
     return place.show(
         request,
         "sessions",
         section="sessions",
-        page=listed(request, with_turn_counts(rows)),
-        policies=Policy.objects.order_by("name"),
-        kinds=TurnKind.choices,
-        chosen={"policy": str(policy or ""), "kind": kind, "person": person},
+        page=listed(request, with_turn_counts(shelf.filters.applied(_readable(place)))),
+        shelf=shelf,
+        saving=form,
     )
 
 

@@ -18,6 +18,7 @@ from apps.dashboard import (
     views,
 )
 from apps.dashboard.playground import page as playground
+from apps.dashboard.saved import pages as saved
 from apps.dashboard.settings import alerts, judging, policies
 
 app_name = "dashboard"
@@ -27,6 +28,7 @@ _OF_A_TENANT = [
     path("overview.csv", overview.overview_csv, name="overview_csv"),
     path("sessions", sessions.sessions, name="sessions"),
     path("sessions/<uuid:session_id>", sessions.session, name="session"),
+    path("views/<uuid:view_id>", saved.view, name="view"),
     path("playground", playground.playground, name="playground"),
     path("playground/ask", playground.ask, name="ask"),
     path("turns/<uuid:turn_id>", sessions.turn, name="turn"),

@@ -10,6 +10,7 @@ from apps.accounts.api import MembersApi, TenantApi
 from apps.adapters.api import PoliciesApi, VersionsApi
 from apps.alerts.api import DeliveriesApi, WebhooksApi
 from apps.conversations.api import FeedbackApi, SessionsApi, TurnsApi
+from apps.dashboard.api import ViewsApi
 from apps.governance.api import ExportsApi
 from apps.judging.api import JudgementsApi
 from apps.judging.settings_api import JudgingApi, PolicyJudgingApi, RubricsApi
@@ -36,6 +37,7 @@ VIEWSETS: dict[str, type[ScopedViewSet[Any]]] = {
     "opt-outs": OptOutsApi,
     "webhooks": WebhooksApi,
     "deliveries": DeliveriesApi,
+    "views": ViewsApi,
 }
 for name, viewset in VIEWSETS.items():
     router.register(name, viewset, basename=name)

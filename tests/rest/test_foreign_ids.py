@@ -12,6 +12,7 @@ from django.urls import URLPattern
 from apps.accounts.models import Membership, Role
 from apps.alerts.models import Delivery, WebhookEndpoint
 from apps.conversations.models import Feedback
+from apps.dashboard.models import SavedView
 from apps.governance.models import Export
 from apps.judging.models import Judgement, OptOut, Rubric
 from apps.keys.models import ApiKey
@@ -55,6 +56,7 @@ def ids_of(rows: Rows) -> dict[str, uuid.UUID]:
             "opt-outs": OptOut.objects.filter(tenant=rows.tenant)[0].pk,
             "webhooks": WebhookEndpoint.objects.filter(tenant=rows.tenant)[0].pk,
             "deliveries": Delivery.objects.filter(tenant=rows.tenant).exclude(endpoint=None)[0].pk,
+            "views": SavedView.objects.filter(tenant=rows.tenant)[0].pk,
         }
 
 
@@ -76,7 +78,7 @@ def everything(rows: Rows) -> str:
 def test_a_foreign_id_is_nowhere_to_be_found(acme: Rows, role: Role) -> None:
     other = fill("globex")
     asking, ids, before = member(acme.tenant, role), ids_of(other), everything(other)
-    assert len(WITH_ID) == 30
+    assert len(WITH_ID) == 31
     for route in WITH_ID:
         kind = route.partition("/")[0]
         for foreign in (ids[kind], uuid.uuid4()):
@@ -112,10 +114,20 @@ def test_an_id_in_a_body_or_a_filter_is_no_way_in(acme: Rows) -> None:
 def test_what_each_role_may_not_see(acme: Rows) -> None:
     viewer, someone = member(acme.tenant, Role.VIEWER), member(acme.tenant, Role.MEMBER)
     ids = ids_of(acme)
-    for kind in ("sessions", "turns", "feedback", "judgements", "samples", "keys", "members", "exports"):
+    for kind in (
+        "sessions",
+        "turns",
+        "feedback",
+        "judgements",
+        "samples",
+        "keys",
+        "members",
+        "exports",
+        "views",
+    ):
         assert viewer.ask("GET", kind).status_code == 403, kind
         assert viewer.ask("GET", f"{kind}/{ids[kind]}").status_code == 403, kind
     assert someone.ask("GET", "exports").status_code == 403
     assert someone.ask("POST", "exports").status_code == 403
-    for kind in ("sessions", "turns", "feedback", "judgements", "samples", "keys"):
+    for kind in ("sessions", "turns", "feedback", "judgements", "samples", "keys", "views"):
         assert someone.ask("GET", f"{kind}/{ids[kind]}").status_code == 404, kind

@@ -32,8 +32,11 @@ UNSPEAKABLE = (
     ("/api/keys", "POST"),
     ("/api/policies/{id}/config", "PUT"),
     ("/api/policies/{id}/config", "PATCH"),
+    ("/api/views", "POST"),
+    ("/api/views/{id}", "PATCH"),
 )
-"""Whose descriptions cannot say all: that an expiry has not passed yet, that one setting of training rules out another."""
+"""Whose descriptions cannot say all: that an expiry has not passed yet, that one setting of training rules out another, that
+a view names a policy and a person who are there."""
 
 
 @pytest.fixture(scope="module")

@@ -133,7 +133,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 _MIGRATED = (
     *("kernel", "accounts", "alerts", "engines", "adapters", "keys", "conversations", "judging"),
-    *("memory", "learning", "governance"),
+    *("memory", "learning", "governance", "dashboard"),
 )
 MIGRATION_MODULES = {label: f"migrations.{label}" for label in _MIGRATED}
 

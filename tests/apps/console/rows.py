@@ -12,6 +12,7 @@ from apps.accounts.models import EndUser, Invitation, Membership, Role, Tenant, 
 from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
 from apps.alerts.models import Alert, Attempt, Delivery, Event, Severity, WebhookEndpoint
 from apps.conversations.models import Feedback, Session, Turn, TurnState
+from apps.dashboard.models import SavedView
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
 from apps.governance.models import Erasure, Export, ExportState, LearnedFrom, Subject
 from apps.judging.models import (
@@ -167,6 +168,9 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
         Evidence.objects.create(tenant=tenant, preference=preference, turn=previous, words=text[:400])
         MemorySetting.objects.create(tenant=tenant, policy=policy)
         Lesson.objects.create(tenant=tenant, policy=policy, user=user, end_user=end_user, key="0" * 64)
+        SavedView.objects.create(
+            tenant=tenant, user=user, name=f"mine {text}"[:60], place=1, filters={"kind": "live"}
+        )
         Export.objects.create(
             tenant=tenant,
             actor=f"user:{user.pk}",

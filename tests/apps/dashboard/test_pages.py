@@ -17,6 +17,7 @@ from apps.accounts.services import set_role
 from apps.adapters.models import Policy
 from apps.alerts.models import WebhookEndpoint
 from apps.conversations.models import Session
+from apps.dashboard.models import SavedView
 from apps.dashboard.templatetags.pages import number
 from apps.dashboard.urls import _OF_A_TENANT
 from apps.governance.models import Erasure, Export
@@ -59,6 +60,7 @@ def addresses(rows: Rows) -> dict[str, str]:
             "export_id": Export.objects.get(tenant=rows.tenant).pk,
             "erasure_id": Erasure.objects.get(tenant=rows.tenant).pk,
             "endpoint_id": WebhookEndpoint.objects.get(tenant=rows.tenant).pk,
+            "view_id": SavedView.objects.get(tenant=rows.tenant).pk,
             "membership_id": Membership.objects.filter(tenant=rows.tenant)[0].pk,
         }
     found = {}
@@ -166,7 +168,7 @@ def test_no_address_gives_or_changes_anything_of_another_tenant(acme: Rows, role
     with system_scope("look"):
         before = [
             str(list(model._default_manager.filter(tenant=other.tenant).values()))
-            for model in (ApiKey, Membership, Preference, Policy, WebhookEndpoint)
+            for model in (ApiKey, Membership, Preference, Policy, SavedView, WebhookEndpoint)
         ]
     checked = 0
     for name, path in addresses(other).items():
@@ -179,11 +181,11 @@ def test_no_address_gives_or_changes_anything_of_another_tenant(acme: Rows, role
             assert answer.status_code in {403, 404, 405}, (name, method, answer.status_code)
             checked += 1
         assert somebody.get(f"/t/globex/{path}").status_code in {404, 405}
-    assert checked == 46
+    assert checked == 48
     with system_scope("look"):
         after = [
             str(list(model._default_manager.filter(tenant=other.tenant).values()))
-            for model in (ApiKey, Membership, Preference, Policy, WebhookEndpoint)
+            for model in (ApiKey, Membership, Preference, Policy, SavedView, WebhookEndpoint)
         ]
     assert after == before
 

@@ -16,6 +16,7 @@ from .gate import Gate
 from .hint import Hint
 from .judge_settings import JudgeSettings
 from .judge_settings_request import JudgeSettingsRequest
+from .judged_enum import JudgedEnum
 from .judgement import Judgement
 from .judgement_state_enum import JudgementStateEnum
 from .judgements_list_reward import JudgementsListReward
@@ -32,6 +33,7 @@ from .new_opt_out_request import NewOptOutRequest
 from .new_policy_request import NewPolicyRequest
 from .new_rubric_request import NewRubricRequest
 from .new_run_request import NewRunRequest
+from .new_view_request import NewViewRequest
 from .new_webhook_request import NewWebhookRequest
 from .opt_out import OptOut
 from .paginated_config_list import PaginatedConfigList
@@ -49,6 +51,7 @@ from .paginated_sample_list import PaginatedSampleList
 from .paginated_session_list import PaginatedSessionList
 from .paginated_turn_summary_list import PaginatedTurnSummaryList
 from .paginated_version_list import PaginatedVersionList
+from .paginated_view_list import PaginatedViewList
 from .paginated_webhook_list import PaginatedWebhookList
 from .personal_data_enum import PersonalDataEnum
 from .pointer_request import PointerRequest
@@ -143,10 +146,15 @@ from .turns_list_state import TurnsListState
 from .version import Version
 from .version_state_enum import VersionStateEnum
 from .versions_list_state import VersionsListState
+from .view import View
+from .view_change_request import ViewChangeRequest
+from .view_filters import ViewFilters
+from .view_filters_request import ViewFiltersRequest
 from .vote import Vote
 from .webhook import Webhook
 from .webhook_change_request import WebhookChangeRequest
 from .webhook_secret import WebhookSecret
+from .within_enum import WithinEnum
 
 __all__ = (
     "Attempt",
@@ -163,6 +171,7 @@ __all__ = (
     "Feedback",
     "Gate",
     "Hint",
+    "JudgedEnum",
     "Judgement",
     "JudgementsListReward",
     "JudgementsListState",
@@ -181,6 +190,7 @@ __all__ = (
     "NewPolicyRequest",
     "NewRubricRequest",
     "NewRunRequest",
+    "NewViewRequest",
     "NewWebhookRequest",
     "OptOut",
     "PaginatedConfigList",
@@ -198,6 +208,7 @@ __all__ = (
     "PaginatedSessionList",
     "PaginatedTurnSummaryList",
     "PaginatedVersionList",
+    "PaginatedViewList",
     "PaginatedWebhookList",
     "PersonalDataEnum",
     "PointerRequest",
@@ -288,8 +299,13 @@ __all__ = (
     "Version",
     "VersionsListState",
     "VersionStateEnum",
+    "View",
+    "ViewChangeRequest",
+    "ViewFilters",
+    "ViewFiltersRequest",
     "Vote",
     "Webhook",
     "WebhookChangeRequest",
     "WebhookSecret",
+    "WithinEnum",
 )
