@@ -15,7 +15,6 @@ from apps.evaluation.choosing.figures import (
     k3,
     threshold_between,
 )
-from apps.evaluation.topic import content_stems
 from apps.learning.degenerate import why_degenerate
 from apps.learning.shadow.questions import neutral
 from kernel.errors import Unavailable
@@ -23,6 +22,9 @@ from kernel.errors import Unavailable
 TEMPERATURE = 0.7
 MAX_TOKENS = 48
 """Of a reply, as of shadow replies: what a form is decided in."""
+
+SHAPES = 2
+"""The choosing questions take turns in so many shapes: "What is …?", "How do I …?"."""
 
 GoOn = Callable[[], bool]
 
@@ -38,9 +40,10 @@ class Asked:
     """A choosing question as it reads without and with the wishes, in tokens. `at`: its place among all of them."""
 
     at: int
-    text: str
     untold: tuple[int, ...]
     told: tuple[int, ...]
+    elsewhere: tuple[int, ...]
+    """Another question of the same shape, with the wishes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,21 @@ class Replied:
     answer: Answer
     told: list[float]
     untold: list[float]
+    elsewhere: list[float]
+    """With the wishes, after another question."""
 
     @property
     def contrast(self) -> float:
         """Return by how much likelier the base finds the reply once it is told, nats a token."""
         return contrast(self.told, self.untold)
+
+    @property
+    def is_on_topic(self) -> bool:
+        """Return whether the base finds the reply likelier after its own question than after another one.
+
+        Words in common would say it of English alone: a wish may be for another language.
+        """
+        return sum(self.told) > sum(self.elsewhere)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +82,11 @@ class Teacher:
 def questions(hint: str) -> tuple[Asked, ...]:
     """Return the choosing questions; none of them is ever taught with."""
     chat = chat_format()
+    chats = [[{"role": "user", "content": text}] for text in neutral().choosing]
+    told = [tuple(chat.hinted(one, hint)) for one in chats]
     return tuple(
-        Asked(
-            at,
-            text,
-            tuple(chat.render([{"role": "user", "content": text}])),
-            tuple(chat.hinted([{"role": "user", "content": text}], hint)),
-        )
-        for at, text in enumerate(neutral().choosing)
+        Asked(at, tuple(chat.render(one)), told[at], told[(at + SHAPES) % len(told)])
+        for at, one in enumerate(chats)
     )
 
 
@@ -90,7 +100,7 @@ def measure_teacher(*, url: str, hint: str, go_on: GoOn) -> Teacher:
     known = _general(url, None, go_on)
     closeness = _closeness(url, None, asked, replies, go_on)
     measured = [
-        _measured(found, threshold, replies=replies, closeness=near, k3_mean=0.0, known=known)
+        _measured(found, threshold, closeness=near, k3_mean=0.0, known=known)
         for found, near in ((told, 0.0), (untold, closeness))
     ]
     return Teacher(Yardstick(threshold, *measured), replies)
@@ -108,16 +118,15 @@ def measure_version(
     asked = questions(hint)
     closeness = _closeness(url, adapter, asked, teacher.replies, go_on)
     known = _general(url, adapter, go_on)
-    # the questions alternate between two shapes: pairs keep both in each half
-    first = [one for one in asked if one.at // 2 % 2 == 0]
-    rest = [one for one in asked if one.at // 2 % 2]
+    # groups of one question of each shape keep all shapes in each half
+    first = [one for one in asked if one.at // SHAPES % 2 == 0]
+    rest = [one for one in asked if one.at // SHAPES % 2]
     replied = _replied(url, adapter, asked if in_full else first, go_on)
     if not in_full and is_promising(_passes(replied, stick.threshold), len(replied), stick):
         replied += _replied(url, adapter, rest, go_on)
     return _measured(
         replied,
         stick.threshold,
-        replies=teacher.replies,
         closeness=closeness,
         k3_mean=_k3(url, adapter, replied, go_on),
         known=known,
@@ -128,21 +137,16 @@ def _measured(
     replied: Sequence[Replied],
     threshold: float,
     *,
-    replies: Sequence[Sequence[int]],
     closeness: float,
     k3_mean: float,
     known: int,
 ) -> Measured:
-    decode = chat_format().decode
     answers = [one.answer for one in replied]
-    about = [content_stems(f"{one.asked.text} {decode(replies[one.asked.at])}") for one in replied]
     return Measured(
         passes=_passes(replied, threshold),
         of=len(answers),
         closeness=closeness,
-        on_topic=sum(
-            bool(content_stems(answer.text) & words) for answer, words in zip(answers, about, strict=True)
-        ),
+        on_topic=sum(one.is_on_topic for one in replied),
         looping=sum(bool(why_degenerate(answer.output_ids)) for answer in answers),
         empty=sum(not answer.text.strip() for answer in answers),
         mean_tokens=sum(len(answer.output_ids) for answer in answers) / len(answers),
@@ -164,7 +168,11 @@ def _replied(
     pairs = list(zip(asked, answers, strict=True))
     told = _scores(url, [(None, one.told, answer.output_ids) for one, answer in pairs], go_on)
     untold = _scores(url, [(None, one.untold, answer.output_ids) for one, answer in pairs], go_on)
-    return [Replied(one, answer, *scores) for (one, answer), *scores in zip(pairs, told, untold, strict=True)]
+    elsewhere = _scores(url, [(None, one.elsewhere, answer.output_ids) for one, answer in pairs], go_on)
+    return [
+        Replied(one, answer, *scores)
+        for (one, answer), *scores in zip(pairs, told, untold, elsewhere, strict=True)
+    ]
 
 
 def _answers(url: str, adapter: str | None, prompts: Sequence[Sequence[int]], go_on: GoOn) -> list[Answer]:

@@ -10,11 +10,19 @@ import pytest
 from pytest_django import Settings
 
 from apps.adapters.models import AdapterVersion, GateResult, VersionState
+from apps.engines.aside import Answer
 from apps.engines.chat import chat_format
 from apps.engines.models import Engine, EngineState
 from apps.evaluation.choosing import gate
 from apps.evaluation.choosing.figures import Measured, Yardstick
-from apps.evaluation.choosing.measure import Interrupted, Teacher, measure_teacher, measure_version
+from apps.evaluation.choosing.measure import (
+    Interrupted,
+    Replied,
+    Teacher,
+    measure_teacher,
+    measure_version,
+    questions,
+)
 from apps.learning.models import Sample, TrainingRun
 from apps.memory import services
 from apps.memory.lessons import Standing, current_lesson, standing
@@ -256,6 +264,19 @@ def test_measuring_asks_only_choosing_questions_and_the_base(engine: FakeEngine)
     assert measured.k3 == pytest.approx(0.3678794)
     assert (measured.mean_tokens, measured.empty, measured.looping) == (5.0, 0, 0)
     assert measured.of == 16
+
+
+def test_a_reply_is_on_topic_where_its_own_question_makes_it_likelier(engine: FakeEngine) -> None:
+    asked = questions(WISH)
+    assert [one.elsewhere for one in asked] == [asked[(one.at + 2) % 16].told for one in asked]
+    teacher = measure_teacher(url=engine.url, hint=WISH, go_on=lambda: True)
+    # this engine scores a token alike after any question, so that no reply is about its own
+    assert (teacher.yardstick.told.on_topic, teacher.yardstick.untold.on_topic) == (0, 0)
+    scored = {tuple(one.input_ids[: len(asked[4].told)]) for one in engine.requests}
+    assert asked[4].told in scored
+    answer = Answer([5, 6], text="Oui.", whole=True)
+    assert Replied(asked[0], answer, [-1.0, -1.0], [-3.0, -3.0], [-1.0, -1.5]).is_on_topic
+    assert not Replied(asked[0], answer, [-1.0, -1.5], [-3.0, -3.0], [-1.0, -1.0]).is_on_topic
 
 
 def test_while_it_teaches_half_of_the_questions_are_asked_until_that_half_passes(engine: FakeEngine) -> None:
