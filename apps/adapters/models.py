@@ -114,6 +114,7 @@ class AdapterVersion(TenantModel):
                 condition=models.Q(state__in=VersionState.values), name="version_state_known"
             ),
         ]
+        indexes = [models.Index(fields=["tenant", "-created_at"], name="version_by_tenant")]
 
     def __str__(self) -> str:
         return self.served_name
@@ -127,6 +128,12 @@ class PointerMove(TenantModel):
     to_version = models.ForeignKey(AdapterVersion, null=True, on_delete=models.PROTECT, related_name="+")
     actor = models.CharField(max_length=200)
     reason = models.CharField(max_length=500)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["tenant", "-created_at"], name="move_by_tenant"),
+            models.Index(fields=["policy", "-created_at"], name="move_by_policy"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.from_version_id} → {self.to_version_id}"

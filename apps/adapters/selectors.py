@@ -1,5 +1,8 @@
 """Which version a number means."""
 
+from django.db.models import IntegerField, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
+
 from apps.adapters.models import AdapterVersion, Policy, VersionState
 from kernel.errors import Conflict, NotFound
 
@@ -24,3 +27,11 @@ def next_number(policy: Policy) -> int:
     """Return the number that the policy's next version gets."""
     newest = AdapterVersion.objects.filter(policy=policy).order_by("-number").first()
     return newest.number + 1 if newest else 1
+
+
+def with_version_counts(policies: QuerySet[Policy]) -> QuerySet[Policy]:
+    """Add `n_versions`: the newest one's number, as numbers begin at 1 and none is ever left out or deleted."""
+    newest = AdapterVersion.objects.filter(policy=OuterRef("pk")).order_by("-number").values("number")[:1]
+    return policies.annotate(
+        n_versions=Coalesce(Subquery(newest, output_field=IntegerField()), Value(0)),
+    )

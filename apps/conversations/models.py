@@ -217,6 +217,7 @@ class Feedback(TenantModel):
                 name="feedback_once_per_idempotency_key",
             ),
         ]
+        indexes = [models.Index(fields=["tenant", "-created_at"], name="feedback_by_tenant")]
 
     def __str__(self) -> str:
         return f"{self.turn_id}: {self.score}"

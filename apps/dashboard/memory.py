@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -18,7 +18,7 @@ from apps.dashboard.places import Place, tenant_page
 from apps.memory import services
 from apps.memory.models import KEPT, Evidence, MemorySetting, Preference, PreferenceState
 from apps.memory.prompt import cost_of
-from apps.memory.selectors import tokens_saved, with_words
+from apps.memory.selectors import tokens_saved, with_session_counts, with_words
 from apps.memory.text import LONGEST
 from kernel.errors import AttuneError
 from kernel.rest.caller import Access
@@ -84,8 +84,7 @@ def _entries(rows: Sequence[Preference], *, evidence: int) -> list[Entry]:
     """Return rows with their words and the newest evidence of each, in their order. Four queries."""
     found = {
         row.pk: row
-        for row in with_words(Preference.objects.filter(pk__in=[row.pk for row in rows]))
-        .annotate(session_count=Count("evidence__turn__session", distinct=True))
+        for row in with_session_counts(with_words(Preference.objects.filter(pk__in=[row.pk for row in rows])))
         .select_related("policy", "user", "end_user", "held_by", "superseded_by")
         .prefetch_related(
             Prefetch(

@@ -1,7 +1,6 @@
 """The first page: how much was asked, how fast it was answered, and what came of the versions."""
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import Count
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -10,6 +9,7 @@ from django.views.decorators.http import require_safe
 from apps.accounts.models import User
 from apps.accounts.selectors import memberships_of
 from apps.adapters.models import Policy
+from apps.adapters.selectors import with_version_counts
 from apps.dashboard.first import first_request
 from apps.dashboard.lists import chosen_word
 from apps.dashboard.metrics import RANGES, traffic
@@ -40,9 +40,7 @@ def overview(request: HttpRequest, place: Place) -> HttpResponse:
         "overview",
         section="overview",
         **first_request(place),
-        policies=Policy.objects.select_related("live")
-        .annotate(n_versions=Count("versions"))
-        .order_by("name"),
+        policies=with_version_counts(Policy.objects.select_related("live")).order_by("name"),
         ranges=list(RANGES),
         span=span,
         traffic=seen,

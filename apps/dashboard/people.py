@@ -5,7 +5,6 @@ import uuid
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -15,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from apps.accounts import invitations, services
 from apps.accounts.models import Invitation, Membership, Role
 from apps.adapters.models import Policy
+from apps.adapters.selectors import with_version_counts
 from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings.policies import preset_named
@@ -120,7 +120,7 @@ def settings(request: HttpRequest, place: Place) -> HttpResponse:
         else:
             messages.error(request, f"Name: {form.errors['name'][0]}")
         return redirect("dashboard:settings", tenant=place.tenant.slug)
-    policies = list(Policy.objects.annotate(n_versions=Count("versions")).order_by("name"))
+    policies = list(with_version_counts(Policy.objects.order_by("name")))
     for policy in policies:
         policy.preset = preset_named(policy)  # type: ignore[attr-defined]
     return place.show(request, "settings", section="settings", tab="all", policies=policies)

@@ -70,7 +70,11 @@ class TrainingRun(TenantModel):
                 name="run_succeeded_has_version",
             ),
         ]
-        indexes = [models.Index(fields=["tenant", "-created_at"], name="run_by_tenant")]
+        indexes = [
+            models.Index(fields=["tenant", "-created_at"], name="run_by_tenant"),
+            models.Index(fields=["policy", "-created_at"], name="run_by_policy"),
+            models.Index(fields=["finished_at"], name="run_by_end"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.id} {self.state}"

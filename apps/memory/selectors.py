@@ -3,7 +3,20 @@
 import uuid
 from typing import Any
 
-from django.db.models import Case, CharField, Count, F, Max, Min, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    F,
+    IntegerField,
+    Max,
+    Min,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
 from django.db.models.functions import Coalesce, Greatest
 
 from apps.conversations.models import Turn, TurnKind
@@ -17,18 +30,32 @@ def with_words(rows: QuerySet[Preference]) -> QuerySet[Any]:
 
     Without words of its own a preference has those of its oldest evidence; without either it is told to nobody.
     """
-    evidence = Evidence.objects.filter(preference=OuterRef("pk")).order_by("created_at", "id")
-    overheard = Subquery(evidence.values("words")[:1])
+    evidence = Evidence.objects.filter(preference=OuterRef("pk"))
+    overheard = Subquery(evidence.order_by("created_at", "id").values("words")[:1])
+    # subqueries, not a join: they are run for the rows of a page alone
+    said = evidence.order_by().values("preference")
+    first = Subquery(said.annotate(at=Min("created_at")).values("at"))
+    last = Subquery(said.annotate(at=Max("created_at")).values("at"))
     return rows.annotate(
         words=Case(
             When(own_words="", then=Coalesce(overheard, Value(""))),
             default=F("own_words"),
             output_field=CharField(),
         ),
-        evidence_count=Count("evidence", distinct=True),
-        first_seen=Coalesce(Min("evidence__created_at"), F("created_at")),
-        last_seen=Coalesce(Greatest(Max("evidence__created_at"), F("created_at")), F("created_at")),
+        evidence_count=_counted(said.annotate(n=Count("pk"))),
+        first_seen=Coalesce(first, F("created_at")),
+        last_seen=Coalesce(Greatest(last, F("created_at")), F("created_at")),
     )
+
+
+def with_session_counts(rows: QuerySet[Preference]) -> QuerySet[Any]:
+    """Add `session_count`: in how many sessions a preference was said."""
+    said = Evidence.objects.filter(preference=OuterRef("pk")).order_by().values("preference")
+    return rows.annotate(session_count=_counted(said.annotate(n=Count("turn__session", distinct=True))))
+
+
+def _counted(rows: QuerySet[Any]) -> Coalesce:
+    return Coalesce(Subquery(rows.values("n"), output_field=IntegerField()), Value(0))
 
 
 def preferences_of(person: Person, *, deleted: bool = False) -> QuerySet[Any]:

@@ -106,7 +106,13 @@ class Judgement(TenantModel):
                 name="judgement_settled_has_reward",
             ),
         ]
-        indexes = [models.Index(fields=["tenant", "-created_at"], name="judgement_by_tenant")]
+        indexes = [
+            models.Index(fields=["tenant", "-created_at"], name="judgement_by_tenant"),
+            models.Index(
+                fields=["state"], condition=~Q(state=JudgementState.SETTLED), name="judgement_open_or_dead"
+            ),
+            models.Index(fields=["settled_at"], name="judgement_by_settling"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.turn_id}: {self.reward}"
