@@ -3,15 +3,17 @@
 import datetime as dt
 from typing import Any
 
-from django.db.models import Avg, Count, F, Min, Q
+from django.db.models import Avg, Count, F, Min, Q, Sum
 from django.http import HttpRequest
 from django.utils import timezone
 
-from apps.adapters.models import AdapterVersion
+from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.models import PromptSource, Turn, TurnKind, TurnState
 from apps.engines.models import Engine, EngineState, LoadedAdapter, LoadState
 from apps.judging.models import Judgement, JudgementState
-from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, SampleState, TrainingRun
+from apps.learning.models import OPEN_RUN_STATES, RunState, TrainingRun
+from apps.learning.selectors import with_ready_counts
+from kernel.ids import first_id_at
 from kernel.models import OutboxMessage
 
 _HOUR = dt.timedelta(hours=1)
@@ -32,15 +34,15 @@ def at_a_glance(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
         "outbox": _outbox(now),
         "last_runs": TrainingRun.objects.select_related("tenant", "policy", "version")
         .defer("config", "metrics")
-        .order_by("-created_at")[:8],
+        .order_by("-id")[:8],
         "last_versions": AdapterVersion.objects.select_related("tenant", "policy")
         .defer("metrics")
-        .order_by("-created_at")[:8],
+        .order_by("-id")[:8],
     }
 
 
 def _serving(now: dt.datetime) -> dict[str, Any]:
-    recent = Turn.objects.filter(kind=TurnKind.LIVE, created_at__gte=now - _HOUR)
+    recent = Turn.objects.filter(kind=TurnKind.LIVE, id__gte=first_id_at(now - _HOUR))
     counted = recent.aggregate(
         requests=Count("pk"),
         extended=Count("pk", filter=Q(prompt_source=PromptSource.EXTENDED)),
@@ -60,20 +62,22 @@ def _serving(now: dt.datetime) -> dict[str, Any]:
 
 
 def _judging(now: dt.datetime) -> dict[str, Any]:
-    return Judgement.objects.aggregate(
+    open_or_dead = Judgement.objects.exclude(state=JudgementState.SETTLED).aggregate(
         pending=Count("pk", filter=Q(state=JudgementState.PENDING)),
         failed=Count("pk", filter=Q(state=JudgementState.FAILED)),
-        settled=Count("pk", filter=Q(settled_at__gte=now - _HOUR)),
     )
+    return {**open_or_dead, "settled": Judgement.objects.filter(settled_at__gte=now - _HOUR).count()}
 
 
 def _training(now: dt.datetime) -> dict[str, Any]:
-    runs = TrainingRun.objects.aggregate(
-        open=Count("pk", filter=Q(state__in=OPEN_RUN_STATES)),
-        finished=Count("pk", filter=Q(finished_at__gte=now - _HOUR)),
-        failed=Count("pk", filter=Q(state=RunState.FAILED, finished_at__gte=now - _HOUR)),
+    ended = TrainingRun.objects.filter(finished_at__gte=now - _HOUR).aggregate(
+        finished=Count("pk"), failed=Count("pk", filter=Q(state=RunState.FAILED))
     )
-    return {**runs, "ready": Sample.objects.filter(state=SampleState.READY).count()}
+    return {
+        **ended,
+        "open": TrainingRun.objects.filter(state__in=OPEN_RUN_STATES).count(),
+        "ready": with_ready_counts(Policy.objects.all()).aggregate(n=Sum("n_ready"))["n"] or 0,
+    }
 
 
 def _fleet() -> dict[str, Any]:

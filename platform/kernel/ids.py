@@ -14,3 +14,8 @@ def uuid7() -> uuid.UUID:
 def first_id_at(moment: dt.datetime) -> uuid.UUID:
     """Return the smallest id (version 7) that a row made at `moment` can have: ids are an index by time."""
     return uuid.UUID(int=int(moment.timestamp() * 1000) << 80)
+
+
+def made_at(row_id: uuid.UUID) -> dt.datetime:
+    """Return when a row was made, to the millisecond, by its id of version 7."""
+    return dt.datetime.fromtimestamp((row_id.int >> 80) / 1000, dt.UTC)

@@ -21,7 +21,6 @@ class AlertAdmin(ConsoleAdmin):
     list_select_related = ("tenant",)
     list_filter = ("severity", "event", "tenant")
     search_fields = ("=id", "=policy_id", "=run_id", "words", "tenant__slug")
-    date_hierarchy = "created_at"
     ordering = ("-id",)
     heavy = ("data",)
     fields = (
@@ -42,7 +41,7 @@ class AlertAdmin(ConsoleAdmin):
         """Show where it went."""
         return {"deliveries": alert.deliveries.select_related("endpoint").order_by("created_at")[:50]}
 
-    @admin.display(description="severity", ordering="severity")
+    @admin.display(description="severity")
     def severity_chip(self, alert: Alert) -> SafeString:
         """Return how much it matters."""
         return show.chip(alert.severity)
@@ -147,7 +146,6 @@ class DeliveryAdmin(ConsoleAdmin):
     list_select_related = ("tenant", "alert", "endpoint")
     list_filter = ("state", "tenant")
     search_fields = ("=id", "=alert__id", "tenant__slug", "recipient")
-    date_hierarchy = "created_at"
     ordering = ("-id",)
     fields = (
         "alert",
@@ -188,7 +186,7 @@ class DeliveryAdmin(ConsoleAdmin):
         """Return the endpoint's host or the person's address."""
         return delivery.recipient or str(delivery.endpoint)
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description="state")
     def state_chip(self, delivery: Delivery) -> SafeString:
         """Return its state."""
         return show.chip(delivery.state)

@@ -3,16 +3,19 @@
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib.admin.utils import flatten_fieldsets, get_fields_from_path
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
+from apps.console.admin.paging import FirstPages, FirstPagesList, Made
 from apps.console.forms import ReasonForm
 from kernel import audit
 from kernel.errors import AttuneError
@@ -63,6 +66,7 @@ class ConsoleAdmin(_ModelAdmin):
     panels_template = ""
 
     list_per_page = 50
+    paginator = FirstPages
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     list_filter_sheet = False
@@ -98,6 +102,40 @@ class ConsoleAdmin(_ModelAdmin):
         match = request.resolver_match
         is_list = match is not None and (match.url_name or "").endswith("_changelist")
         return rows.defer(*self.heavy) if is_list and self.heavy else rows
+
+    @property
+    def grows(self) -> bool:
+        """Whether there are more of its rows the more is asked of the platform: then they come newest first."""
+        return tuple(self.ordering or ()) == ("-id",)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[FirstPagesList]:
+        """Return the list that counts no further than its pages go."""
+        return FirstPagesList
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        """Add the time where rows grow old and their ids carry it."""
+        found = list(super().get_list_filter(request))
+        return [*found, Made] if self.grows and isinstance(self.opts.pk, models.UUIDField) else found
+
+    def get_sortable_by(self, request: HttpRequest) -> list[Any] | tuple[Any, ...]:
+        """Return the columns that a list may be sorted by: none where that would read a large table."""
+        return () if self.grows else self.get_list_display(request)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: models.QuerySet[Any], search_term: str
+    ) -> tuple[models.QuerySet[Any], bool]:
+        """Return what was searched for: an id where ids are, by their indexes, and anything else where words are."""
+        exact = [name.removeprefix("=") for name in self.get_search_fields(request) if name.startswith("=")]
+        ids = [
+            name for name in exact if isinstance(get_fields_from_path(self.model, name)[-1], models.UUIDField)
+        ]
+        try:
+            key = uuid.UUID(search_term.strip())
+        except ValueError:
+            key = None
+        if key is None or not ids:
+            return super().get_search_results(request, queryset, search_term)
+        return queryset.filter(reduce(or_, (models.Q((name, key)) for name in ids))), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Allow the links between pages: rows of one tenant, policy or session."""

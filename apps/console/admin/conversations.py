@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet
 from django.db.models.fields.json import KeyTransform
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from apps.console import show
 from apps.console.admin.base import ConsoleAdmin
 from apps.conversations.models import Feedback, Session, Turn
+from apps.conversations.selectors import with_turn_counts
 from apps.judging.models import Judgement
 from apps.judging.reasons import explained
 from apps.learning.models import Sample, SampleState
@@ -44,7 +45,6 @@ class SessionAdmin(ConsoleAdmin):
     list_select_related = ("tenant", "user", "policy", "end_user")
     list_filter = ("kind", "tenant", "policy")
     search_fields = ("=id", "=external_id", "user__email", "tenant__slug")
-    date_hierarchy = "created_at"
     ordering = ("-id",)
     fields = (
         "id",
@@ -64,10 +64,7 @@ class SessionAdmin(ConsoleAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Add the number of turns."""
-        turns = Turn.objects.filter(session=OuterRef("pk")).order_by().values("session")
-        counted = Subquery(turns.annotate(n=Count("pk")).values("n"))
-        rows: QuerySet[Any] = super().get_queryset(request).annotate(n_turns=counted)
-        return rows
+        return with_turn_counts(super().get_queryset(request))
 
     def panels(self, session: Session) -> dict[str, object]:
         """Show the last turns, oldest first."""
@@ -81,15 +78,15 @@ class SessionAdmin(ConsoleAdmin):
         by_id: dict[object, Turn] = {turn.pk: turn for turn in turns}
         return {"turns": [_in_timeline(turn, by_id.get(turn.parent_id)) for turn in turns]}
 
-    @admin.display(description="session", ordering="id")
+    @admin.display(description="session")
     def short_id(self, session: Session) -> SafeString:
         """Return the id, cut."""
         return show.short(session.pk)
 
-    @admin.display(ordering="n_turns")
+    @admin.display
     def turns(self, session: Any) -> int:
         """Count."""
-        return session.n_turns or 0
+        return int(session.n_turns)
 
     @admin.display(description="see also")
     def goto(self, session: Session) -> SafeString:
@@ -129,7 +126,6 @@ class TurnAdmin(ConsoleAdmin):
     list_select_related = ("tenant", "policy", "version", "sample")
     list_filter = ("state", "kind", "side", "prompt_source", "tenant", "policy")
     search_fields = ("=id", "=session__id", "tenant__slug")
-    date_hierarchy = "created_at"
     ordering = ("-id",)
     heavy = (
         "messages",
@@ -201,17 +197,17 @@ class TurnAdmin(ConsoleAdmin):
             "why": explained(sample.reason) if sample is not None else "",
         }
 
-    @admin.display(description="turn", ordering="id")
+    @admin.display(description="turn")
     def short_id(self, turn: Turn) -> SafeString:
         """Return the id, cut."""
         return show.short(turn.pk)
 
-    @admin.display(description="version", ordering="version__number")
+    @admin.display(description="version")
     def version_number(self, turn: Turn) -> SafeString | str:
         """Return the version that answered."""
         return show.version(turn.version)
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description="state")
     def state_chip(self, turn: Turn) -> SafeString:
         """Return its state."""
         return show.chip(turn.state)
@@ -222,18 +218,18 @@ class TurnAdmin(ConsoleAdmin):
         usage = turn.usage or {}
         return f"{usage.get('prompt_tokens', '-')} → {usage.get('completion_tokens', '-')}"
 
-    @admin.display(ordering="latency_ms")
+    @admin.display
     def latency(self, turn: Turn) -> str:
         """Return seconds to the last byte."""
         return show.seconds(turn.latency_ms)
 
-    @admin.display(ordering="sample__reward")
+    @admin.display
     def reward(self, turn: Turn) -> SafeString:
         """Return the verdict's reward."""
         sample = getattr(turn, "sample", None)
         return show.reward(None if sample is None else sample.reward)
 
-    @admin.display(description="sample", ordering="sample__state")
+    @admin.display(description="sample")
     def sample_state(self, turn: Turn) -> SafeString | str:
         """Return what became of it."""
         sample = getattr(turn, "sample", None)
@@ -273,13 +269,29 @@ def _weight(logprob: float) -> str:
     return "rare"
 
 
+class ScoreFilter(admin.SimpleListFilter):
+    """What was said: the three scores, not those that all rows have been looked through for."""
+
+    title = "score"
+    parameter_name = "score"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Name them."""
+        return [("1", "good"), ("0", "neutral"), ("-1", "bad")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Feedback]) -> QuerySet[Feedback]:
+        """Keep those asked for."""
+        wanted = {"1": 1, "0": 0, "-1": -1}.get(self.value() or "")
+        return queryset if wanted is None else queryset.filter(score=wanted)
+
+
 @admin.register(Feedback)
 class FeedbackAdmin(ConsoleAdmin):
     """What people said of turns by hand."""
 
     list_display = ("short_turn", "tenant", "user", "verdict", "corrected", "created_at")
     list_select_related = ("turn", "tenant", "user")
-    list_filter = ("score", "tenant")
+    list_filter = (ScoreFilter, "tenant")
     search_fields = ("=turn__id", "user__email", "tenant__slug")
     ordering = ("-id",)
     fields = ("turn", "tenant", "user", "verdict", "correction_text", "created_at")
@@ -295,7 +307,7 @@ class FeedbackAdmin(ConsoleAdmin):
         """Return the turn's id, cut."""
         return show.short(feedback.turn_id)
 
-    @admin.display(description="score", ordering="score")
+    @admin.display(description="score")
     def verdict(self, feedback: Feedback) -> SafeString:
         """Return it with its sign."""
         return show.reward(feedback.score)

@@ -16,7 +16,6 @@ class ReadingAdmin(ConsoleAdmin):
     list_select_related = ("tenant", "policy", "version")
     list_filter = ("gauge", "tenant")
     search_fields = ("=id", "=run__id", "policy__name", "tenant__slug")
-    date_hierarchy = "created_at"
     ordering = ("-id",)
     heavy = ("detail", "bounds")
     fields = (
@@ -68,7 +67,6 @@ class CrossingAdmin(ConsoleAdmin):
     list_select_related = ("tenant", "policy")
     list_filter = ("action", "tenant")
     search_fields = ("=id", "=measure", "policy__name", "tenant__slug")
-    date_hierarchy = "created_at"
     ordering = ("-id",)
     fields = (
         "created_at",
@@ -88,7 +86,7 @@ class CrossingAdmin(ConsoleAdmin):
         "id",
     )
 
-    @admin.display(description="action", ordering="action")
+    @admin.display(description="action")
     def action_chip(self, crossing: Crossing) -> SafeString:
         """Return what it asked for."""
         return show.chip(crossing.action)
@@ -102,6 +100,5 @@ class PauseAdmin(ConsoleAdmin):
     list_select_related = ("tenant", "policy")
     list_filter = ("tenant",)
     search_fields = ("=id", "policy__name", "tenant__slug")
-    date_hierarchy = "created_at"
     ordering = ("-id",)
     fields = ("created_at", "tenant", "policy", "reason", "actor", "resumed_at", "resumed_by", "id")

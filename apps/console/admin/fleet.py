@@ -65,7 +65,7 @@ class DesiredAdapterAdmin(ConsoleAdmin):
     ordering = ("-id",)
     fields = ("served_name", "tenant", "wanted", "sha256", "path", "created_at")
 
-    @admin.display(description="hash", ordering="sha256")
+    @admin.display(description="hash")
     def short_hash(self, adapter: DesiredAdapter) -> str:
         """Return the part that its name carries."""
         return adapter.sha256[:8]
@@ -92,7 +92,7 @@ class LoadedAdapterAdmin(ConsoleAdmin):
         "updated_at",
     )
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description="state")
     def state_chip(self, load: LoadedAdapter) -> SafeString:
         """Return how far it got."""
         return show.chip(load.state)

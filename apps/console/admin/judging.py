@@ -40,7 +40,6 @@ class JudgementAdmin(ConsoleAdmin):
     list_select_related = ("tenant",)
     list_filter = ("state", "tenant")
     search_fields = ("=turn__id", "=id", "tenant__slug")
-    date_hierarchy = "created_at"
     ordering = ("-id",)
     fields = (
         "turn",
@@ -90,12 +89,12 @@ class JudgementAdmin(ConsoleAdmin):
         """Return the turn's id, cut."""
         return show.short(judgement.turn_id)
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description="state")
     def state_chip(self, judgement: Judgement) -> SafeString:
         """Return its state."""
         return show.chip(judgement.state)
 
-    @admin.display(description="reward", ordering="reward")
+    @admin.display(description="reward")
     def verdict(self, judgement: Judgement) -> SafeString:
         """Return the strict majority."""
         return show.reward(judgement.reward)
@@ -180,7 +179,7 @@ class RejudgingAdmin(ConsoleAdmin):
         """Return the id, cut."""
         return show.short(rejudging.pk)
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description="state")
     def state_chip(self, rejudging: Rejudging) -> SafeString:
         """Return its state."""
         return show.chip(rejudging.state)

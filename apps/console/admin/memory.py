@@ -76,7 +76,7 @@ class PreferenceAdmin(ConsoleAdmin):
         """Add the words and the evidence."""
         return with_words(super().get_queryset(request))
 
-    @admin.display(description="preference", ordering="id")
+    @admin.display(description="preference")
     def short_id(self, row: Preference) -> SafeString:
         """Return the id, cut."""
         return show.short(row.pk)
@@ -86,18 +86,18 @@ class PreferenceAdmin(ConsoleAdmin):
         """Return what is told."""
         return row.words or "gone"
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description="state")
     def state_chip(self, row: Preference) -> SafeString:
         """Return its state."""
         return show.chip(row.state)
 
-    @admin.display(description="evidence", ordering="evidence_count")
+    @admin.display(description="evidence")
     def evidence_seen(self, row: Any) -> int:
         """Return how many turns said it."""
         count: int = row.evidence_count
         return count
 
-    @admin.display(description="last seen", ordering="last_seen")
+    @admin.display(description="last seen")
     def last_seen_at(self, row: Any) -> Any:
         """Return when it was last said."""
         return row.last_seen
@@ -144,7 +144,7 @@ class LessonAdmin(ConsoleAdmin):
     ordering = ("-id",)
     fields = (*list_display, "created_at", "entries_json", "figures_json")
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description="state")
     def state_chip(self, row: Lesson) -> SafeString:
         """Return its state."""
         return show.chip(row.state)

@@ -4,12 +4,13 @@ import datetime as dt
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
+from apps.adapters.selectors import with_version_counts
 from apps.adapters.services import move_pointer
 from apps.console import show
 from apps.console.admin.base import Act, ConsoleAdmin
@@ -22,11 +23,7 @@ from apps.learning import refusals
 from apps.learning.drift import pauses, selectors
 from apps.learning.models import OPEN_RUN_STATES, Sample, SampleState, TrainingRun
 from apps.learning.runs import request_run
-
-
-def _per_policy(rows: QuerySet[Any]) -> Subquery:
-    counted = rows.filter(policy=OuterRef("pk")).order_by().values("policy").annotate(n=Count("pk"))
-    return Subquery(counted.values("n"))
+from apps.learning.selectors import with_ready_counts
 
 
 def _retrain(policy: Policy, who: str, why: str) -> str:
@@ -184,15 +181,9 @@ class PolicyAdmin(ConsoleAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Add the counts, one subquery each."""
-        rows: QuerySet[Any] = (
-            super()
-            .get_queryset(request)
-            .annotate(
-                n_versions=_per_policy(AdapterVersion.objects.all()),
-                n_ready=_per_policy(Sample.objects.filter(state=SampleState.READY)),
-                n_open=_per_policy(TrainingRun.objects.filter(state__in=OPEN_RUN_STATES)),
-            )
-        )
+        policies = with_ready_counts(with_version_counts(super().get_queryset(request)))
+        open_runs = TrainingRun.objects.filter(policy=OuterRef("pk"), state__in=OPEN_RUN_STATES)
+        rows: QuerySet[Any] = policies.annotate(has_open_run=Exists(open_runs))
         return rows
 
     def panels(self, policy: Policy) -> dict[str, object]:
@@ -215,17 +206,17 @@ class PolicyAdmin(ConsoleAdmin):
     @admin.display(description="versions", ordering="n_versions")
     def versions_count(self, policy: Any) -> int:
         """Count."""
-        return policy.n_versions or 0
+        return int(policy.n_versions)
 
     @admin.display(ordering="n_ready")
     def ready_samples(self, policy: Any) -> int:
         """Count."""
-        return policy.n_ready or 0
+        return int(policy.n_ready)
 
-    @admin.display(ordering="n_open")
+    @admin.display(ordering="has_open_run")
     def open_run(self, policy: Any) -> SafeString | str:
         """Say whether a run is queued or running."""
-        return show.chip("running") if policy.n_open else "-"
+        return show.chip("running") if policy.has_open_run else "-"
 
     @admin.display(description="training overrides")
     def configuration(self, policy: Policy) -> SafeString:
@@ -266,7 +257,6 @@ class VersionAdmin(ConsoleAdmin):
     list_select_related = ("tenant", "policy", "parent")
     list_filter = ("state", "tenant", "policy")
     search_fields = ("served_name", "=sha256", "tenant__slug")
-    date_hierarchy = "created_at"
     ordering = ("-id",)
     heavy = ("metrics",)
     fields = (
@@ -314,17 +304,17 @@ class VersionAdmin(ConsoleAdmin):
             "children": version.children.order_by("number"),
         }
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description="state")
     def state_chip(self, version: AdapterVersion) -> SafeString:
         """Return how far it got."""
         return show.chip(version.state)
 
-    @admin.display(description="parent", ordering="parent__number")
+    @admin.display(description="parent")
     def parent_number(self, version: AdapterVersion) -> SafeString | str:
         """Return what it continued."""
         return show.version(version.parent)
 
-    @admin.display(description="hash", ordering="sha256")
+    @admin.display(description="hash")
     def short_hash(self, version: AdapterVersion) -> str:
         """Return the part that its name carries."""
         return version.sha256[:8]
@@ -370,7 +360,6 @@ class PointerMoveAdmin(ConsoleAdmin):
     list_select_related = ("policy", "tenant", "from_version", "to_version")
     list_filter = ("tenant",)
     search_fields = ("policy__name", "tenant__slug", "actor")
-    date_hierarchy = "created_at"
     ordering = ("-id",)
     fields = ("policy", "tenant", "was", "became", "actor", "reason", "created_at")
 

@@ -63,7 +63,6 @@ class AuditAdmin(ConsoleAdmin):
     list_select_related = ("tenant",)
     list_filter = ("tenant",)
     search_fields = ("actor", "action", "target", "tenant__slug")
-    date_hierarchy = "created_at"
     ordering = ("-id",)
     fields = ("created_at", "actor", "action", "target", "tenant", "detail_json", "id")
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
@@ -12,6 +12,7 @@ from apps.console import show
 from apps.console.admin.base import Act, ConsoleAdmin
 from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, TrainingRun
 from apps.learning.runs import cancel_run, resume_run
+from apps.learning.selectors import with_sample_counts
 
 
 @admin.register(Sample)
@@ -34,7 +35,6 @@ class SampleAdmin(ConsoleAdmin):
     list_select_related = ("tenant", "policy", "version")
     list_filter = ("state", "tenant", "policy")
     search_fields = ("=id", "=turn__id", "=run__id", "tenant__slug", "reason")
-    date_hierarchy = "created_at"
     ordering = ("-id",)
     heavy = ("outcome",)
     fields = (
@@ -64,12 +64,12 @@ class SampleAdmin(ConsoleAdmin):
         """Return the turn's id, cut."""
         return show.short(sample.turn_id)
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description="state")
     def state_chip(self, sample: Sample) -> SafeString:
         """Return its state."""
         return show.chip(sample.state)
 
-    @admin.display(description="reward", ordering="reward")
+    @admin.display(description="reward")
     def verdict(self, sample: Sample) -> SafeString:
         """Return it with its sign."""
         return show.reward(sample.reward)
@@ -79,7 +79,7 @@ class SampleAdmin(ConsoleAdmin):
         """Count."""
         return len(sample.hints)
 
-    @admin.display(description="version", ordering="version__number")
+    @admin.display(description="version")
     def version_number(self, sample: Sample) -> SafeString | str:
         """Return the version that wrote the reply."""
         return show.version(sample.version)
@@ -122,7 +122,6 @@ class RunAdmin(ConsoleAdmin):
     list_select_related = ("tenant", "policy", "version", "parent")
     list_filter = ("state", "tenant", "policy")
     search_fields = ("=id", "trigger", "tenant__slug", "reason")
-    date_hierarchy = "created_at"
     ordering = ("-id",)
     heavy = ("config", "metrics")
     fieldsets = (
@@ -175,22 +174,18 @@ class RunAdmin(ConsoleAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Add the number of samples."""
-        taken = Sample.objects.filter(run=OuterRef("pk")).order_by().values("run")
-        rows: QuerySet[Any] = (
-            super().get_queryset(request).annotate(n=Subquery(taken.annotate(n=Count("pk")).values("n")))
-        )
-        return rows
+        return with_sample_counts(super().get_queryset(request))
 
     def panels(self, run: TrainingRun) -> dict[str, object]:
         """Show the samples it took."""
         return {"samples": run.samples.order_by("created_at")[:200]}
 
-    @admin.display(description="run", ordering="id")
+    @admin.display(description="run")
     def short_id(self, run: TrainingRun) -> SafeString:
         """Return the id, cut."""
         return show.short(run.pk)
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description="state")
     def state_chip(self, run: TrainingRun) -> SafeString:
         """Return its state."""
         return show.chip(run.state)
@@ -203,17 +198,17 @@ class RunAdmin(ConsoleAdmin):
             return "-"
         return f"{told.get('phase', '?')} {told.get('done', 0)} of {told.get('total', 0)}, {told.get('seconds', 0.0):.0f} s"
 
-    @admin.display(description="trigger", ordering="trigger")
+    @admin.display(description="trigger")
     def asked_by(self, run: TrainingRun) -> str:
         """Return the kind of trigger; the run's page says who."""
         return run.trigger.partition(":")[0]
 
-    @admin.display(ordering="n")
+    @admin.display
     def samples(self, run: Any) -> int:
         """Count."""
-        return run.n or 0
+        return int(run.n_samples)
 
-    @admin.display(description="version made", ordering="version__number")
+    @admin.display(description="version made")
     def version_number(self, run: TrainingRun) -> SafeString | str:
         """Return it, if it made one."""
         version: AdapterVersion | None = run.version
