@@ -4,7 +4,6 @@ import uuid
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Prefetch
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -12,14 +11,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from apps.adapters.models import Policy
 from apps.conversations.api import TurnSerializer
-from apps.conversations.models import Feedback, Session, Turn
+from apps.conversations.models import Session, Turn
 from apps.conversations.selectors import with_turn_counts
 from apps.conversations.services.feedback import give_feedback
 from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.saved import pages as saved
-from apps.judging.models import Judgement
-from apps.learning.models import Sample
+from apps.dashboard.timeline import readable_turns, shown, with_what_was_said
 from kernel.errors import AttuneError
 from kernel.rest.caller import Access
 
@@ -63,35 +61,16 @@ def session(request: HttpRequest, place: Place, session_id: uuid.UUID) -> HttpRe
     if found is None:
         raise Http404
     turns = list(
-        Turn.objects.filter(session=found)
-        .select_related("version", "sample__run__version")
-        .defer("prompt_ids", "output_ids", "output_logprobs", "template_kwargs")
-        .prefetch_related(
-            Prefetch(
-                "judgements", Judgement.objects.order_by("-created_at").prefetch_related("votes", "hints")
-            ),
-            Prefetch("feedback", Feedback.objects.order_by("-created_at")),
-        )
-        .order_by("created_at", "id")[: TURNS_SHOWN + 1]
+        with_what_was_said(Turn.objects.filter(session=found)).order_by("created_at", "id")[: TURNS_SHOWN + 1]
     )
     return place.show(
         request,
         "session",
         section="sessions",
         session=found,
-        turns=[_shown(turn) for turn in turns[:TURNS_SHOWN]],
+        turns=[shown(turn) for turn in turns[:TURNS_SHOWN]],
         more=len(turns) > TURNS_SHOWN,
     )
-
-
-def _shown(turn: Turn) -> dict[str, Any]:
-    """Return a turn as the page shows it: only what it added to the one before."""
-    sample: Sample | None = getattr(turn, "sample", None)
-    asked = turn.messages
-    if turn.parent_id is not None:
-        replies = [number for number, one in enumerate(asked) if one.get("role") == "assistant"]
-        asked = asked[replies[-1] + 1 :] if replies else asked
-    return {"turn": turn, "asked": asked, "sample": sample}
 
 
 @require_safe
@@ -99,12 +78,15 @@ def _shown(turn: Turn) -> dict[str, Any]:
 def turn(request: HttpRequest, place: Place, turn_id: uuid.UUID) -> HttpResponse:
     """Lead to a turn's place in its session."""
     del request
-    rows = Turn.objects.all() if place.manages else Turn.objects.filter(session__user_id=place.user.pk)
-    session_id = rows.filter(pk=turn_id).values_list("session_id", flat=True).first()
+    session_id = readable_turns(place).filter(pk=turn_id).values_list("session_id", flat=True).first()
     if session_id is None:
         raise Http404
+    return redirect(_at_turn(place, session_id, turn_id))
+
+
+def _at_turn(place: Place, session_id: uuid.UUID, turn_id: uuid.UUID) -> str:
     page = reverse("dashboard:session", kwargs={"tenant": place.tenant.slug, "session_id": session_id})
-    return redirect(f"{page}#turn-{turn_id}")
+    return f"{page}#turn-{turn_id}"
 
 
 @require_safe
@@ -112,10 +94,7 @@ def turn(request: HttpRequest, place: Place, turn_id: uuid.UUID) -> HttpResponse
 def turn_json(request: HttpRequest, place: Place, turn_id: uuid.UUID) -> HttpResponse:
     """Send a turn, whole, as JSON: the same as `/api/turns/<id>`."""
     del request
-    rows = Turn.objects.select_related("version")
-    found = (
-        (rows if place.manages else rows.filter(session__user_id=place.user.pk)).filter(pk=turn_id).first()
-    )
+    found = readable_turns(place).select_related("version").filter(pk=turn_id).first()
     if found is None:
         raise Http404
     return JsonResponse(TurnSerializer(found).data, json_dumps_params={"ensure_ascii": False, "indent": 2})
@@ -141,4 +120,4 @@ def feedback(request: HttpRequest, place: Place, turn_id: uuid.UUID) -> HttpResp
         messages.error(request, error.message)
     else:
         messages.success(request, "Noted. It outranks every judge.")
-    return redirect("dashboard:session", tenant=place.tenant.slug, session_id=turn.session_id)
+    return redirect(_at_turn(place, turn.session_id, turn_id))

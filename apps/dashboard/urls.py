@@ -15,6 +15,7 @@ from apps.dashboard import (
     people,
     runs,
     sessions,
+    timeline,
     views,
 )
 from apps.dashboard.playground import page as playground
@@ -32,6 +33,7 @@ _OF_A_TENANT = [
     path("playground", playground.playground, name="playground"),
     path("playground/ask", playground.ask, name="ask"),
     path("turns/<uuid:turn_id>", sessions.turn, name="turn"),
+    path("turns/<uuid:turn_id>/so-far", timeline.so_far, name="so_far"),
     path("turns/<uuid:turn_id>.json", sessions.turn_json, name="turn_json"),
     path("turns/<uuid:turn_id>/feedback", sessions.feedback, name="feedback"),
     path("memory", memory.memory, name="memory"),

@@ -1,0 +1,113 @@
+"""What a session's page says of a turn that something is still to be said of, and how it gets to know."""
+
+import datetime as dt
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from apps.accounts.models import Role
+from apps.conversations.models import Feedback, Turn, TurnState
+from apps.dashboard.timeline import awaited, with_what_was_said
+from apps.judging.models import Judgement, JudgementState
+from apps.learning.models import Sample, SampleState
+from kernel.tenancy import tenant_scope
+from tests.apps.console.rows import Rows
+from tests.apps.dashboard.conftest import browser, member
+
+PIECE = re.compile(r'hx-get="([^"]+)"')
+
+
+@pytest.fixture
+def client(acme: Rows) -> Client:
+    with tenant_scope(acme.tenant.pk):
+        Feedback.objects.all().delete()
+        Sample.objects.all().delete()
+    return browser(acme.user)
+
+
+def page(client: Client, rows: Rows) -> str:
+    return client.get(f"/t/acme/sessions/{rows.session.pk}").content.decode()
+
+
+def waits_for(rows: Rows) -> str:
+    with tenant_scope(rows.tenant.pk):
+        return awaited(with_what_was_said(Turn.objects.filter(pk=rows.turn.pk)).get())
+
+
+def thumb(client: Client, rows: Rows, score: str = "1") -> Any:
+    return client.post(f"/t/acme/turns/{rows.turn.pk}/feedback", {"score": score})
+
+
+def test_a_page_of_settled_turns_asks_for_nothing(acme: Rows) -> None:
+    assert "hx-get" not in page(browser(acme.user), acme)
+
+
+def test_after_a_thumb_the_page_asks_until_it_is_in_the_sample(acme: Rows, client: Client) -> None:
+    answer = thumb(client, acme)
+    assert answer["Location"] == f"/t/acme/sessions/{acme.session.pk}#turn-{acme.turn.pk}"
+    shown = page(client, acme)
+    assert shown.count("judging…") == 1
+    asks = PIECE.findall(shown)
+    assert len(asks) == 1
+    assert asks[0].startswith(f"/t/acme/turns/{acme.turn.pk}/so-far?seen=")
+    assert client.get(asks[0]).status_code == 204  # nothing has changed
+    with tenant_scope(acme.tenant.pk):
+        sample = Sample.objects.create(
+            policy=acme.policy, turn=acme.turn, source="live", state=SampleState.READY, reward=1.0
+        )
+    piece = client.get(asks[0]).content.decode()
+    assert "<dt>Reward</dt><dd>1</dd>" in piece
+    assert ("judging…" in piece, "hx-get" in piece, "<html" in piece) == (False, False, False)
+
+    thumb(client, acme, "-1")  # another mind: the sample follows until a run takes it
+    assert waits_for(acme) == "judging"
+    with tenant_scope(acme.tenant.pk):
+        sample.reward = -1.0
+        sample.save(update_fields=["reward"])
+    assert waits_for(acme) == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "expected"),
+    [
+        (SampleState.READY, "", "judging"),
+        (SampleState.INELIGIBLE, "no signal", "judging"),
+        (SampleState.INELIGIBLE, "truncated", ""),
+    ],
+)
+def test_what_no_thumb_changes_is_not_waited_for(
+    acme: Rows, client: Client, state: SampleState, reason: str, expected: str
+) -> None:
+    with tenant_scope(acme.tenant.pk):
+        Sample.objects.create(policy=acme.policy, turn=acme.turn, source="live", state=state, reason=reason)
+    thumb(client, acme)
+    assert waits_for(acme) == expected
+
+
+def test_a_verdict_and_a_reply_under_way_are_waited_for_a_while(acme: Rows, client: Client) -> None:
+    assert waits_for(acme) == ""
+    with tenant_scope(acme.tenant.pk):
+        judgement = Judgement.objects.create(turn=acme.turn, judge="model", prompt_version="2")
+    assert judgement.state == JudgementState.PENDING
+    assert waits_for(acme) == "judging"
+    late = timezone.now() - dt.timedelta(minutes=3)
+    with tenant_scope(acme.tenant.pk):
+        Judgement.objects.filter(pk=judgement.pk).update(created_at=late)
+    assert waits_for(acme) == ""
+    with tenant_scope(acme.tenant.pk):
+        Turn.objects.filter(pk=acme.turn.pk).update(state=TurnState.PENDING, reply=None, completed_at=None)
+    assert waits_for(acme) == "answering"
+    assert "No reply is stored" not in page(client, acme)
+    with tenant_scope(acme.tenant.pk):
+        Turn.objects.filter(pk=acme.turn.pk).update(created_at=late)
+    assert waits_for(acme) == ""
+
+
+def test_a_turn_of_somebody_else_is_not_told_of(acme: Rows) -> None:
+    path = f"/t/acme/turns/{acme.turn.pk}/so-far"
+    assert browser(acme.user).get(path).status_code == 200
+    assert browser(member(acme.tenant, Role.MEMBER)).get(path).status_code == 404
+    assert browser(member(acme.tenant, Role.VIEWER)).get(path).status_code == 403
