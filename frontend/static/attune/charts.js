@@ -21,8 +21,8 @@
     [31536000, "{YYYY}", null, null, null, null, null, null, 1],
     [2419200, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
     [86400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
-    [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
-    [1, "{HH}:{mm}:{ss}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+    [60, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
+    [1, "{HH}:{mm}:{ss}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
   ];
 
   function draw(name, times, lines, options = {}) {
