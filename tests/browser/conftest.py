@@ -41,7 +41,8 @@ def web(
     """Return the address of a web process on the tests' database, which knows the gateway."""
     del django_db_setup
     log = tmp_path_factory.mktemp("web") / "web.log"
-    with running_web(log, MODEL_PATH=str(chat_model), GATEWAY_URL=f"{gateway.url}/v1") as url:
+    registered = {"GITHUB_CLIENT_ID": "ours", "GOOGLE_CLIENT_ID": "ours"}
+    with running_web(log, MODEL_PATH=str(chat_model), GATEWAY_URL=f"{gateway.url}/v1", **registered) as url:
         yield url
 
 
@@ -64,11 +65,9 @@ def chromium() -> Iterator[Browser]:
 
 
 def signed_in(
-    chromium: Browser, web: str, user: User, *, width: int = 1440, scheme: str = "light"
+    chromium: Browser, web: str, user: User | None, *, width: int = 1440, scheme: str = "light"
 ) -> BrowserContext:
-    """Return a window of that width in which the person is signed in."""
-    client = Client()
-    client.force_login(user)
+    """Return a window of that width in which the person is signed in, or nobody is."""
     context = chromium.new_context(
         base_url=web,
         viewport={"width": width, "height": 900},
@@ -77,6 +76,10 @@ def signed_in(
         locale="en-GB",
         reduced_motion="reduce",
     )
+    if user is None:
+        return context
+    client = Client()
+    client.force_login(user)
     context.add_cookies(
         [{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": web, "httpOnly": True}]
     )

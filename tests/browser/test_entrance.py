@@ -1,19 +1,23 @@
-"""Signing up, being invited, and the pages of one's own account: whole in both widths and themes."""
+"""Signing up, signing in, being invited, a password that was forgotten: pages for who is not in yet."""
 
 import re
-from pathlib import Path
 
 import pytest
 from allauth.account.models import EmailAddress
+from allauth.account.utils import user_pk_to_url_str
 from allauth.mfa.totp.internal.auth import TOTP
+from allauth.socialaccount.adapter import get_adapter
+from allauth.socialaccount.models import SocialAccount, SocialLogin
 from django.core import mail
-from playwright.sync_api import Browser, BrowserContext, Page
+from django.test import Client, RequestFactory
+from playwright.sync_api import Browser, Page
 from pytest_django import Settings
 
 from apps.accounts import invitations
-from apps.accounts.models import Role
+from apps.accounts.models import Role, User
+from kernel.tenancy import system_scope
 from tests.apps.console.rows import Rows, fill
-from tests.browser.test_pages import SHOTS, serious
+from tests.browser.looking import looking
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 PASSWORD = "a password of some length"
@@ -44,116 +48,97 @@ def invited(rows: Rows) -> str:
     return link[1]
 
 
-def sign_in(page: Page, rows: Rows) -> None:
+def sign_in(page: Page, email: str) -> None:
     page.goto("/accounts/login/")
-    page.get_by_label("Email").fill(rows.user.email)
+    page.get_by_label("Email").fill(email)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
 
 
-def look(page: Page, name: str, path: str, *, width: int, scheme: str) -> None:
-    page.goto(path)
-    page.wait_for_load_state("networkidle")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-    assert serious(page) == [], name
-    if SHOTS:
-        Path(SHOTS).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=f"{SHOTS}/{name}-{width}-{scheme}.png", full_page=True)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1440])
-def test_coming_in(acme: Rows, web: str, chromium: Browser, width: int, scheme: str) -> None:
-    paths = {
-        "login": "/accounts/login/",
-        "signup": "/accounts/signup/",
-        "password-reset": "/accounts/password/reset/",
-        "invitation": invited(acme),
-        "invitation-ended": "/invitations/nothing",
-    }
-    with window_of(chromium, web, width=width, scheme=scheme) as window:
-        page, said = window.new_page(), watched(window)
-        page.set_default_timeout(15_000)
-        for name, path in paths.items():
-            look(page, name, path, width=width, scheme=scheme)
-        page.goto("/accounts/signup/")
+def test_coming_in(acme: Rows, web: str, chromium: Browser) -> None:
+    with looking(chromium, web) as eyes:
+        page = eyes.page
+        eyes.at("login", "/accounts/login/")
+        sign_in(page, "nobody@example.org")
+        page.locator(".errorlist").first.wait_for()
+        eyes.see("login-refused")
+        eyes.at("signup", "/accounts/signup/")
         page.get_by_label("Email").fill("eve@example.org")
         for field in page.locator("input[type=password]").all():
             field.fill("short")
         page.get_by_role("button", name="Make it").click()
         page.locator(".errorlist").first.wait_for()
-        look_again(page, "signup-refused", width=width, scheme=scheme)
-    assert [one for one in said if "404" not in one] == []
+        eyes.see("signup-refused")
+        eyes.at("email-sent", "/accounts/confirm-email/")
+        eyes.at("invitation", invited(acme))
+        eyes.at("invitation-ended", "/invitations/nothing", status=404)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1440])
-def test_ones_own_account(acme: Rows, web: str, chromium: Browser, width: int, scheme: str) -> None:
-    EmailAddress.objects.create(user=acme.user, email=acme.user.email, verified=True, primary=True)
-    with window_of(chromium, web, width=width, scheme=scheme) as window:
-        page, said = window.new_page(), watched(window)
-        page.set_default_timeout(15_000)
-        sign_in(page, acme)
-        page.wait_for_url("**/t/acme/")
-        page.goto("/accounts/2fa/totp/activate/")
-        if page.get_by_role("button", name="Confirm").count():
-            look_again(page, "reauthenticate", width=width, scheme=scheme)
-            page.get_by_label("Password").fill(PASSWORD)
-            page.get_by_role("button", name="Confirm").click()
-            page.locator(".qr").wait_for()
-        paths = {
-            "mfa-authenticator": "/accounts/2fa/totp/activate/",
-            "mfa-none": "/accounts/2fa/",
-            "email": "/accounts/email/",
-            "password": "/accounts/password/change/",
-            "devices": "/accounts/sessions/",
-            "mfa-keys": "/accounts/2fa/webauthn/add/",
-        }
-        for name, path in paths.items():
-            look(page, name, path, width=width, scheme=scheme)
-        page.goto(paths["mfa-authenticator"])
-        assert page.locator(".qr svg path").bounding_box() is not None
-        TOTP.activate(acme.user, "JBSWY3DPEHPK3PXP")
-        look(page, "mfa", "/accounts/2fa/", width=width, scheme=scheme)
-        look(page, "mfa-recovery", "/accounts/2fa/recovery-codes/generate/", width=width, scheme=scheme)
-        assert said == []
+def test_who_is_invited_and_signed_in_joins_with_a_click(acme: Rows, web: str, chromium: Browser) -> None:
+    with system_scope("tests"):
+        guest = User.objects.create_user("guest@example.org")
+    with looking(chromium, web, user=guest) as eyes:
+        eyes.at("invitation-signed-in", invited(acme))
+        eyes.page.goto(invited(acme))
+        eyes.page.get_by_role("button", name="Join as guest@example.org").click()
+        eyes.page.wait_for_url("**/t/acme/")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1440])
-def test_the_second_factor_is_asked_for(
-    acme: Rows, web: str, chromium: Browser, width: int, scheme: str
-) -> None:
+def test_a_forgotten_password(acme: Rows, web: str, chromium: Browser) -> None:
+    from allauth.account.forms import default_token_generator  # reads the settings
+
+    key = f"{user_pk_to_url_str(acme.user)}-{default_token_generator.make_token(acme.user)}"
+    with looking(chromium, web) as eyes:
+        page = eyes.page
+        eyes.at("password-reset", "/accounts/password/reset/")
+        page.goto("/accounts/password/reset/")
+        page.get_by_label("Email").fill(acme.user.email)
+        page.get_by_role("button", name="Send the link").click()
+        page.wait_for_url("**/reset/done/")
+        eyes.see("password-reset-sent")
+        eyes.at("password-link-ended", "/accounts/password/reset/key/1-nothing/")
+        page.goto(f"/accounts/password/reset/key/{key}/")
+        page.get_by_label("New password", exact=True).fill("another password of some length")
+        page.get_by_label("New password, again").fill("another password of some length")
+        eyes.see("password-new")
+        page.get_by_role("button", name="Set it").click()
+        page.wait_for_url("**/reset/key/done/")
+        eyes.see("password-is-set")
+    with system_scope("look"):
+        acme.user.refresh_from_db()
+    assert acme.user.check_password("another password of some length")
+
+
+def test_an_account_that_was_switched_off(acme: Rows, web: str, chromium: Browser) -> None:
+    acme.user.is_active = False
+    acme.user.save(update_fields=["is_active"])
+    with looking(chromium, web) as eyes:
+        eyes.at("account-closed", "/accounts/inactive/")
+
+
+def test_the_second_factor_is_asked_for(acme: Rows, web: str, chromium: Browser) -> None:
     TOTP.activate(acme.user, "JBSWY3DPEHPK3PXP")
-    with window_of(chromium, web, width=width, scheme=scheme) as window:
-        page = window.new_page()
-        page.set_default_timeout(15_000)
-        sign_in(page, acme)
-        page.wait_for_url("**/2fa/authenticate/")
-        look_again(page, "mfa-asked", width=width, scheme=scheme)
+    with looking(chromium, web) as eyes:
+        sign_in(eyes.page, acme.user.email)
+        eyes.page.wait_for_url("**/2fa/authenticate/")
+        eyes.see("mfa-asked")
 
 
-def window_of(chromium: Browser, web: str, *, width: int, scheme: str) -> BrowserContext:
-    """Return a window of that width in which nobody is signed in."""
-    return chromium.new_context(
-        base_url=web,
-        viewport={"width": width, "height": 900},
-        color_scheme="dark" if scheme == "dark" else "light",
-        reduced_motion="reduce",
-    )
-
-
-def watched(window: BrowserContext) -> list[str]:
-    """Return what the window's consoles say of errors from now on."""
-    said: list[str] = []
-    window.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-    window.on("weberror", lambda error: said.append(str(error.error)))
-    return said
-
-
-def look_again(page: Page, name: str, *, width: int, scheme: str) -> None:
-    """Look at the page that is shown."""
-    assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-    assert serious(page) == [], name
-    if SHOTS:
-        page.screenshot(path=f"{SHOTS}/{name}-{width}-{scheme}.png", full_page=True)
+def test_coming_from_elsewhere(acme: Rows, web: str, chromium: Browser, settings: Settings) -> None:
+    settings.SOCIALACCOUNT_PROVIDERS = {"github": {"APPS": [{"client_id": "ours", "secret": ""}]}}
+    with looking(chromium, web) as eyes:
+        eyes.at("linked-github", "/accounts/github/login/")
+        eyes.at("linked-google", "/accounts/google/login/")
+        eyes.at("linked-cancelled", "/accounts/3rdparty/login/cancelled/")
+        eyes.at("linked-error", "/accounts/3rdparty/login/error/", status=401)
+        waiting = Client().session
+        waiting["socialaccount_sociallogin"] = SocialLogin(
+            provider=get_adapter().get_provider(RequestFactory().get("/"), "github"),
+            user=User(email=acme.user.email),
+            account=SocialAccount(provider="github", uid="4711", extra_data={"login": "eve"}),
+            email_addresses=[EmailAddress(email=acme.user.email, verified=True, primary=True)],
+        ).serialize()
+        waiting.save()
+        key = str(waiting.session_key)
+        eyes.page.context.add_cookies([{"name": "sessionid", "value": key, "url": web, "httpOnly": True}])
+        eyes.at("linked-signup", "/accounts/3rdparty/signup/")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.test_pages import SHOTS, serious
+from tests.browser.looking import SHOTS, serious
 from tests.e2e.platform_process import PlatformProcess
 from tests.tiny_model import build_tiny_model
 

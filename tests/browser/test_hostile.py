@@ -9,8 +9,8 @@ from apps.conversations.models import Turn
 from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
 from tests.browser.conftest import signed_in
+from tests.browser.looking import serious
 from tests.browser.rows import lived_in
-from tests.browser.test_pages import serious
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 HOSTILE = (

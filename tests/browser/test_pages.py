@@ -1,14 +1,9 @@
-"""Every page of the dashboard in a real browser: both widths, both themes, no fault that axe finds, no horizontal scroll.
+"""Every page of a tenant that has been in use for a week, and what one does on some of them."""
 
-With `ATTUNE_SCREENSHOTS=docs/pages` the pictures are written there.
-"""
-
-import os
 import uuid
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
 from apps.alerts.models import WebhookEndpoint
 from apps.governance.models import Erasure, ErasureState
@@ -16,12 +11,10 @@ from apps.memory.models import Preference, PreferenceState
 from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
 from tests.browser.conftest import signed_in
+from tests.browser.looking import looking
 from tests.browser.rows import lived_in
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
-AXE = (Path(__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-SHOTS = os.environ.get("ATTUNE_SCREENSHOTS")
-ONLY = os.environ.get("ATTUNE_PAGES", "").split()  # names of pages, where not all are wanted
 
 
 @pytest.fixture
@@ -66,40 +59,10 @@ def _endpoint_of(rows: Rows) -> uuid.UUID:
         return WebhookEndpoint.objects.get().pk
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1440])
-def test_every_page_is_whole(acme: Rows, web: str, chromium: Browser, width: int, scheme: str) -> None:
-    with signed_in(chromium, web, acme.user, width=width, scheme=scheme) as window:
-        page = window.new_page()
-        said: list[str] = []
-        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: said.append(str(error)))
+def test_every_page_is_whole(acme: Rows, web: str, chromium: Browser) -> None:
+    with looking(chromium, web, user=acme.user) as eyes:
         for name, path in addresses(acme).items():
-            if ONLY and name not in ONLY:
-                continue
-            answer = page.goto(path)
-            assert answer is not None
-            assert answer.status == 200, name
-            page.wait_for_load_state("networkidle")
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= width, (name, wide)
-            assert serious(page) == [], name
-            if SHOTS:
-                Path(SHOTS).mkdir(parents=True, exist_ok=True)
-                page.screenshot(path=f"{SHOTS}/{name}-{width}-{scheme}.png")
-        assert said == []
-
-
-def serious(page: Page) -> list[str]:
-    """Return what axe-core finds that is serious or worse."""
-    page.evaluate(AXE)
-    found = page.evaluate("axe.run()")
-    return [
-        f"{one['id']}: {node['html'][:200]}"
-        for one in found["violations"]
-        if one["impact"] in {"serious", "critical"}
-        for node in one["nodes"]
-    ]
+            eyes.at(name, path)
 
 
 def test_charts_are_drawn_and_times_are_in_the_readers_zone(acme: Rows, web: str, chromium: Browser) -> None:
@@ -128,14 +91,15 @@ def test_a_page_is_walked_with_the_keyboard(acme: Rows, web: str, chromium: Brow
 
 
 def test_a_key_is_made_and_copied(acme: Rows, web: str, chromium: Browser) -> None:
-    with signed_in(chromium, web, acme.user, width=360) as window:
-        window.grant_permissions(["clipboard-read", "clipboard-write"])
-        page = window.new_page()
+    with looking(chromium, web, user=acme.user) as eyes:
+        page = eyes.page
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         page.goto("/t/acme/keys")
         page.get_by_role("textbox", name="Name").fill("laptop")
         page.get_by_role("button", name="Make it").click()
         secret = page.locator(".secret").inner_text()
-        page.get_by_role("button", name="Copy").click()
+        eyes.see("keys-made")
+        page.get_by_role("button", name="Copy", exact=True).click()
         page.get_by_role("button", name="Copied").wait_for()
         assert page.evaluate("navigator.clipboard.readText()") == secret
 

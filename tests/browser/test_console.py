@@ -1,0 +1,63 @@
+"""The operators' console in a browser: every list and row of it opens without a fault, its main pages in every size."""
+
+import pytest
+from django.contrib import admin
+from django.urls import reverse
+from playwright.sync_api import Browser
+
+from apps.engines.models import Engine
+from apps.judging.models import Judgement
+from kernel.tenancy import system_scope
+from tests.apps.console.rows import Rows, operator
+from tests.browser.looking import looking
+from tests.browser.routes import CONSOLE
+from tests.browser.rows import lived_in
+
+pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def acme(transactional_db: None) -> Rows:
+    del transactional_db
+    return lived_in(turns=40)
+
+
+def address(route: str, rows: Rows) -> str:
+    """Return the address of a page of one of the rows."""
+    if route.endswith(("index", "changelist")):
+        return reverse(route)
+    with system_scope("look"):
+        ids = {
+            "accounts_tenant": rows.tenant.pk,
+            "adapters_policy": rows.policy.pk,
+            "adapters_adapterversion": rows.version.pk,
+            "conversations_session": rows.session.pk,
+            "conversations_turn": rows.turn.pk,
+            "judging_judgement": Judgement.objects.get(turn=rows.turn).pk,
+            "learning_trainingrun": rows.run.pk,
+            "learning_sample": rows.sample.pk,
+            "engines_engine": Engine.objects.get().pk,
+        }
+    name = route.removeprefix("admin:").removesuffix("_change").removesuffix("_act")
+    return reverse(route, args=[ids[name], *(["to-base"] if route.endswith("_act") else [])])
+
+
+def test_its_main_pages_are_whole(acme: Rows, web: str, chromium: Browser) -> None:
+    with looking(chromium, web, user=operator(), console=True) as eyes:
+        for route, (name,) in CONSOLE.items():
+            eyes.at(name, address(route, acme))
+
+
+def test_every_list_and_every_row_opens(acme: Rows, web: str, chromium: Browser) -> None:
+    with looking(chromium, web, user=operator(), console=True) as eyes:
+        for model in admin.site._registry:
+            place = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+            with system_scope("look"):
+                row = model._default_manager.order_by("-pk").first()
+            assert row is not None
+            for path in (reverse(f"{place}_changelist"), reverse(f"{place}_change", args=[row.pk])):
+                answer = eyes.page.goto(path)
+                assert answer is not None
+                assert answer.status == 200, path
+                eyes.page.wait_for_load_state("networkidle")
+                assert eyes.said == [], path
