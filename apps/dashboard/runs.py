@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from apps.adapters.models import Policy
 from apps.dashboard import live
+from apps.dashboard.curves import CURVES, drawn
 from apps.dashboard.lists import chosen_id, chosen_word, listed
 from apps.dashboard.places import Place, tenant_page
 from apps.learning import runs as services
@@ -22,14 +23,6 @@ from kernel.errors import AttuneError
 from kernel.rest.caller import Access
 
 CURVE = 200  # runs of a policy on its chart
-# what the chart shows of a step, where the step measured it
-CURVES = {
-    "loss": "loss",
-    "reward_mean": "reward",
-    "rollout_k3": "k3, rollout against learner",
-    "ess": "effective sample size",
-    "clip_fraction": "clipped",
-}
 
 
 @require_safe
@@ -67,11 +60,7 @@ def _curve(policy_id: uuid.UUID) -> list[dict[str, Any]]:
             {
                 "t": finished.timestamp(),
                 "version": number,
-                **{
-                    name: metrics[name]
-                    for name in CURVES
-                    if isinstance(metrics.get(name), int | float) and not isinstance(metrics.get(name), bool)
-                },
+                **drawn(metrics),
             }
             for finished, metrics, number in steps
             if finished is not None and number is not None

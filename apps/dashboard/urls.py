@@ -18,6 +18,8 @@ from apps.dashboard import (
     timeline,
     views,
 )
+from apps.dashboard.compare.runs import compare_runs
+from apps.dashboard.compare.versions import compare_versions
 from apps.dashboard.playground import page as playground
 from apps.dashboard.saved import pages as saved
 from apps.dashboard.settings import alerts, judging, policies
@@ -39,11 +41,13 @@ _OF_A_TENANT = [
     path("memory", memory.memory, name="memory"),
     path("memory/<uuid:preference_id>", memory.preference, name="preference"),
     path("adapters", adapters.adapters, name="adapters"),
+    path("adapters/compare", compare_versions, name="compare_versions"),
     path("adapters/<uuid:version_id>", adapters.adapter, name="adapter"),
     path("adapters/<uuid:version_id>/download", adapters.download, name="download"),
     path("policies/<uuid:policy_id>/point", adapters.point, name="point"),
     path("policies/<uuid:policy_id>/train", runs.start, name="train"),
     path("runs", runs.runs, name="runs"),
+    path("runs/compare", compare_runs, name="compare_runs"),
     path("runs/<uuid:run_id>", runs.run, name="run"),
     path("runs/<uuid:run_id>/events", runs.events, name="run_events"),
     path("runs/<uuid:run_id>/cancel", runs.cancel, name="cancel"),

@@ -217,6 +217,7 @@ def _version(rows: Rows, parent: AdapterVersion, when: dt.datetime, part: float)
             "rollout_k3": 0.01 + 0.02 * part,
             "ess": 0.95 - 0.2 * part,
             "clip_fraction": 0.02 + 0.05 * part,
+            "staleness": {"0": 30, "1": round(12 * part)},
         },
         started_at=when,
         finished_at=when + dt.timedelta(seconds=40),

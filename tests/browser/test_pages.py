@@ -71,7 +71,7 @@ def test_charts_are_drawn_and_times_are_in_the_readers_zone(acme: Rows, web: str
         page.goto("/t/acme/")
         assert page.locator(".charts canvas").count() == 3
         page.goto("/t/acme/runs")
-        assert page.locator(".charts canvas").count() == 5
+        assert page.locator(".charts canvas").count() == 6
         page.goto("/t/acme/drift")
         assert page.locator(".charts canvas").count() == 8
         page.goto("/t/acme/sessions")

@@ -60,6 +60,8 @@ def test_a_member_has_views_of_their_own_and_reads_the_shared_ones(acme: Rows, o
         ({"name": "v"}, 400, "invalid_input", "filters"),
         ({"name": "v", "filters": {}}, 400, "invalid_input", "filters.policy"),
         ({"name": "v", "filters": {"kind": "x"}}, 400, "invalid_input", "filters.kind"),
+        ({"name": "v", "filters": {"kind": "live", "mood": "low"}}, 400, "invalid_input", "filters.mood"),
+        ({"name": "v", "filters": {"person": 7}}, 400, "invalid_input", "filters.person"),
         ({"name": "v", "filters": {"within": "2d"}}, 400, "invalid_input", "filters.within"),
         ({"name": "v", "filters": {"person": "nobody"}}, 400, "invalid_input", "filters.person"),
         ({"name": "x" * 61, "filters": {"kind": "live"}}, 400, "invalid_input", "name"),

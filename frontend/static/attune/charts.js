@@ -41,8 +41,8 @@
       cursor: {points: {size: 6}},
       scales: {x: options.time === false ? {time: false} : {time: true, range: (_, from, to) => around(from, times.length === 1 ? from : to, options.marks)}, y: {range: options.range}},
       axes: [options.time === false ? {...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]} : {...axis, values: ticks}, {...axis, size: 56}],
-      series: [options.time === false ? {label: "version"} : {label: "time", value: "{D} {MMM} {YYYY}, {HH}:{mm}"}, ...lines.map((line) => ({
-        label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, points: {show: !line.dash && times.length < 60, size: 5},
+      series: [options.time === false ? {label: options.x ?? "version"} : {label: "time", value: "{D} {MMM} {YYYY}, {HH}:{mm}"}, ...lines.map((line) => ({
+        label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, points: {show: options.points ?? (!line.dash && times.length < 60), size: 5},
         spanGaps: true, value: (_, value) => value === null ? "-" : Number(value.toPrecision(4)).toString(),
       }))],
       hooks: options.marks ? {draw: [(chart) => marks(chart, options.marks)]} : {},
@@ -100,6 +100,14 @@
         {label: one.label, colour: "--accent", values: one.points.map((point) => point[1])},
         {label: `not ${one.side}`, colour: "--bad", dash: [6, 4], values: one.points.map((point) => point[2])},
       ]);
+    }
+    for (const one of data.pairs ?? []) {
+      // the older one on top and dashed: where both are the same, both are seen
+      const [older, newer] = one.lines;
+      draw(one.name, one.x, [
+        {...newer, colour: "--accent"},
+        {...older, colour: "--wait", dash: [6, 4]},
+      ], {time: false, x: "steps from the base", points: one.x.length < 60});
     }
     if (data.steps) {
       for (const [name, label] of Object.entries(data.series)) {

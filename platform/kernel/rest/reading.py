@@ -55,9 +55,12 @@ def read(serializer: serializers.BaseSerializer[Any]) -> dict[str, Any]:
 
 def _wrong(serializer: serializers.Serializer[Any], body: Mapping[str, Any]) -> dict[str, Any]:
     fields = {name: field for name, field in serializer.fields.items() if not field.read_only}
-    wrong = {name: ["There is no such field to set."] for name in body if name not in fields}
+    wrong: dict[str, Any] = {name: ["There is no such field to set."] for name in body if name not in fields}
     for name, field in fields.items():
-        if name in body and (words := _wanted_instead(field, body[name])):
+        if isinstance(field, serializers.Serializer) and isinstance(body.get(name), Mapping):
+            if inside := _wrong(field, body[name]):
+                wrong[name] = inside
+        elif name in body and (words := _wanted_instead(field, body[name])):
             wrong[name] = [f"Must be {words}."]
     return wrong
 

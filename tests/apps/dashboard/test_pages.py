@@ -42,7 +42,10 @@ PAGES = (
     "settings/judging",
     "settings/alerts",
 )
-WITHOUT_AN_ID = ("first/events", "data/progress", "data/exports", "data/delete")
+WITHOUT_AN_ID = (
+    *("first/events", "data/progress", "data/exports", "data/delete"),
+    *("adapters/compare", "runs/compare"),  # what they name stands in the query: test_compare.py
+)
 
 
 def addresses(rows: Rows) -> dict[str, str]:
