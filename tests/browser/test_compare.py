@@ -14,8 +14,8 @@ from apps.learning.models import TrainingRun
 from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
 from tests.browser.conftest import signed_in
+from tests.browser.looking import SHOTS, serious
 from tests.browser.rows import lived_in
-from tests.browser.test_pages import SHOTS, serious
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 CONFIG = {"lr": 1e-4, "batch_size": 16, "method": "combined", "kl_weight": 0.0, "max_staleness": 2}
