@@ -96,11 +96,10 @@ PAGES = DASHBOARD | ACCOUNT | CONSOLE
 ERRORS = ("error-403", "error-404", "error-500", "error-secret")
 """Pictures of what is shown in place of any page."""
 
+WITHOUT_PICTURES = {
+    **dict.fromkeys(("dashboard:compare_versions", "dashboard:compare_runs"), "test_compare.py opens them"),
+}
 NO_PAGES = {
-    "dashboard:view": "takes what is posted",
-    **dict.fromkeys(
-        ("dashboard:compare_versions", "dashboard:compare_runs"), "no picture yet; test_compare.py opens them"
-    ),
     **dict.fromkeys(("dashboard:first", "dashboard:run_events"), "a stream of events"),
     **dict.fromkeys(("dashboard:data_progress", "dashboard:so_far"), "a piece of a page"),
     **dict.fromkeys(("dashboard:overview_csv", "dashboard:drift_csv", "dashboard:audit_csv"), "CSV"),
