@@ -32,7 +32,8 @@ def invite(*, tenant: Tenant, email: str, role: Role, inviter: User, link: str) 
         raise InvalidInput(f"{email!r} is not an email address", field="email") from error
     token = secrets.token_urlsafe(32)
     with tenant_scope(tenant.pk), transaction.atomic():
-        Tenant.objects.select_for_update().get(pk=tenant.pk)  # two who invite at once: one after the other
+        # two who invite at once: one after the other
+        Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
         if Membership.objects.filter(user__email=address).exists():
             raise Conflict(f"{address} is a member already", field="email")
         if Invitation.objects.filter(accepted_at=None).exclude(email=address).count() >= MOST_OPEN:

@@ -94,7 +94,7 @@ def change_tenant(
 ) -> Tenant:
     """Change a tenant's name, or whether its turns are trained on; None leaves a value as it is. Audited."""
     with tenant_scope(tenant_id), transaction.atomic():
-        tenant = Tenant.objects.select_for_update().get(pk=tenant_id)
+        tenant = Tenant.objects.select_for_update(no_key=True).get(pk=tenant_id)
         asked = {"name": name, "training_enabled": training_enabled}
         changed = {
             field: value

@@ -83,7 +83,7 @@ def _decided(version: AdapterVersion) -> Published:
 
 def _make_ready(version: AdapterVersion, placed: list[Placed], not_chosen: str) -> Published:
     with transaction.atomic():
-        policy = Policy.objects.select_for_update(of=("self",)).get(pk=version.policy_id)
+        policy = Policy.objects.select_for_update(of=("self",), no_key=True).get(pk=version.policy_id)
         version = AdapterVersion.objects.select_for_update(of=("self",)).get(pk=version.pk)
         if version.state != VersionState.CREATED:
             return _decided(version)

@@ -116,7 +116,7 @@ def move_pointer(*, policy_id: uuid.UUID, to_version_id: uuid.UUID | None, actor
     if to_version_id is not None:
         placement.bring_back(_ready_version(policy, to_version_id))
     with transaction.atomic():
-        policy = Policy.objects.select_for_update(of=("self",)).get(pk=policy_id)
+        policy = Policy.objects.select_for_update(of=("self",), no_key=True).get(pk=policy_id)
         version = None if to_version_id is None else _ready_version(policy, to_version_id)
         before = policy.live.number if policy.live else 0
         if policy.live_id != to_version_id:

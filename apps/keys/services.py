@@ -314,7 +314,7 @@ def _issue(
 
 
 def _locked(key_id: uuid.UUID) -> ApiKey:
-    key = ApiKey.objects.select_for_update().filter(id=key_id).first()
+    key = ApiKey.objects.select_for_update(no_key=True).filter(id=key_id).first()
     if key is None:
         raise NotFound("There is no such key.")
     return key

@@ -14,7 +14,7 @@ from apps.conversations.models import TurnKind
 from apps.judging.reasons import Reason
 from apps.learning import exploration, fairness, schedule
 from apps.learning.drift import readings
-from apps.learning.endings import close, config_of, refuse_samples, release, requeue
+from apps.learning.endings import close, config_of, held_by, refuse_samples, release, requeue
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainingRun
 from apps.learning.runs import LeaseLost
 from apps.learning.withdrawn import withdraw
@@ -81,7 +81,7 @@ def commit_run(*, run_id: uuid.UUID, fence: int, result: StepResult) -> Training
 
 
 def _made(run: TrainingRun, policy: Policy, result: StepResult, files: Files) -> None:
-    samples = list(Sample.objects.select_for_update().filter(run=run, state=SampleState.CLAIMED))
+    samples = list(held_by(run))
     gone = len(result.sample_outcomes.keys() - {str(sample.id) for sample in samples})
     why_not = ""
     if policy.live_id != run.parent_id:
@@ -120,7 +120,7 @@ def _made(run: TrainingRun, policy: Policy, result: StepResult, files: Files) ->
 
 def _nothing(run: TrainingRun, policy: Policy, result: StepResult) -> None:
     """End a run that changed nothing. What it was given is not offered again: it would change nothing again."""
-    samples = list(Sample.objects.select_for_update().filter(run=run, state=SampleState.CLAIMED))
+    samples = list(held_by(run))
     for sample in samples:
         sample.state = SampleState.DROPPED
         sample.outcome = dict(result.sample_outcomes.get(str(sample.id), {}))

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.alerts import services as alerts
@@ -11,6 +12,7 @@ from apps.judging.reasons import Reason
 from apps.learning import fairness, schedule
 from apps.learning.config import TrainingConfig, resolve
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
+from kernel.locks import locked
 
 
 def close(run: TrainingRun, state: RunState, reason: str) -> None:
@@ -44,9 +46,15 @@ def requeue(run: TrainingRun, reason: str, *, delay_s: float = 0.0) -> None:
     schedule.announce(run, delay_s=delay_s)
 
 
+def held_by(run: TrainingRun) -> QuerySet[Sample]:
+    """Return the samples that a run (locked by the caller) holds, locked."""
+    return locked(Sample.objects.filter(run=run, state=SampleState.CLAIMED))
+
+
 def release(run: TrainingRun) -> int:
     """Free the samples that a run (locked by the caller) holds; return how many."""
-    return Sample.objects.filter(run=run, state=SampleState.CLAIMED).update(
+    ids = list(held_by(run).values_list("id", flat=True))
+    return Sample.objects.filter(id__in=ids).update(
         state=SampleState.READY, run=None, staleness=None, weight=1.0
     )
 
@@ -59,7 +67,7 @@ def give_up(run: TrainingRun, config: TrainingConfig, reason: str) -> None:
 
 def refuse_samples(run: TrainingRun, config: TrainingConfig, reason: str) -> None:
     """Free a run's samples after a step that was thrown away; set those aside that were in too many."""
-    for sample in Sample.objects.select_for_update().filter(run=run, state=SampleState.CLAIMED):
+    for sample in held_by(run):
         sample.refusals += 1
         sample.run = None
         sample.staleness = None

@@ -12,6 +12,7 @@ from apps.learning.models import Sample, SampleState
 from apps.learning.withdrawn import set_aside
 from kernel import audit
 from kernel.errors import InvalidInput, NotFound
+from kernel.locks import locked
 
 
 def opt_out(
@@ -39,11 +40,11 @@ def opt_out(
             **{f"turn__session__{name}": value for name, value in who.items()},
         )
         # locked by themselves: one that a run takes in this moment is the run's
-        waiting = Sample.objects.select_for_update().filter(
+        waiting = Sample.objects.filter(
             id__in=list(theirs.values_list("id", flat=True)), state=SampleState.READY
         )
         number = set_aside(
-            waiting.order_by("id").values_list("id", flat=True), SampleState.INELIGIBLE, Reason.OPTED_OUT
+            locked(waiting).values_list("id", flat=True), SampleState.INELIGIBLE, Reason.OPTED_OUT
         )
         audit.record(
             actor=actor,

@@ -11,6 +11,7 @@ from apps.judging.reasons import Reason
 from apps.learning import schedule
 from apps.learning.models import Sample, SampleState
 from kernel import audit
+from kernel.locks import locked
 
 
 def set_aside(policy_id: uuid.UUID) -> list[Sample]:
@@ -24,10 +25,10 @@ def replay(*, policy: Policy, actor: str, sample_ids: Collection[uuid.UUID] | No
     Returns how many. Samples that were dropped for another reason (stale, no signal) stay: that reason still holds.
     """
     with transaction.atomic():
-        aside = _aside().select_for_update().filter(policy=policy)
+        aside = _aside().filter(policy=policy)
         if sample_ids is not None:
             aside = aside.filter(id__in=sample_ids)
-        ids = list(aside.order_by("id").values_list("id", flat=True))
+        ids = list(locked(aside).values_list("id", flat=True))
         if not ids:
             return 0
         Sample.objects.filter(id__in=ids).update(

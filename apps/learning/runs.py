@@ -144,13 +144,13 @@ def claim_run(*, run_id: uuid.UUID, wanted: Callable[["Claim"], bool] | None = N
             return None
         if wanted is not None and run.attempts:
             return None
-        if run.state == RunState.RUNNING:
-            fairness.charge(run)  # the holder that went silent
         policy = (
             Policy.objects.select_for_update(of=("self",), no_key=True)
             .select_related("tenant", "live")
             .get(id=run.policy_id)
         )
+        if run.state == RunState.RUNNING:
+            fairness.charge(run)  # the holder that went silent
         batch = _batch(run, policy)
         if batch is None:
             return None

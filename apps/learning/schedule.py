@@ -25,6 +25,7 @@ from apps.learning.waiting import order_of, queue_of
 from apps.learning.withdrawn import withdraw
 from kernel import outbox
 from kernel.errors import InvalidInput
+from kernel.locks import locked
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +104,7 @@ def prune(policy: Policy, config: TrainingConfig) -> Lineage:
         if staleness is not None and weight(staleness, rules) > 0.0:
             continue
         # whoever writes one of them anew holds it and waits for this policy
-        useless = waiting.select_for_update(skip_locked=True).filter(version_id=version_id)
+        useless = locked(waiting.filter(version_id=version_id), skip_locked=True)
         ids = list(useless.values_list("id", flat=True))
         if staleness is None:
             Sample.objects.filter(id__in=ids).update(

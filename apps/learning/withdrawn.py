@@ -15,6 +15,7 @@ from apps.judging.eligibility import opt_outs
 from apps.judging.reasons import Reason
 from apps.learning.models import Sample, SampleState, TrainingRun
 from apps.memory.models import Preference, PreferenceState
+from kernel.locks import locked
 
 HELD_TO = (PreferenceState.ACTIVE, PreferenceState.LEARNED)
 
@@ -36,7 +37,7 @@ def withdraw(policy: Policy, *, run: TrainingRun | None = None) -> int:
     taught = dict(rows.filter(source=TurnKind.SHADOW).values_list("id", "hints__0__preferences"))
     unwanted = _unwanted(policy, taught) - set(opted_out)
     # whoever writes a waiting one anew holds it and waits for this policy
-    held = rows.select_for_update(skip_locked=run is None)
+    held = locked(rows, skip_locked=run is None)
     number = 0
     for ids, state, reason in (
         (opted_out, SampleState.INELIGIBLE, Reason.OPTED_OUT),

@@ -34,7 +34,7 @@ def give_feedback(
         raise InvalidInput("Give a `score`, a `correction` or both.", field="score")
     with tenant_scope(tenant_id), transaction.atomic():
         turns = (
-            Turn.objects.select_for_update(of=("self",))
+            Turn.objects.select_for_update(of=("self",), no_key=True)
             .only("id", "tenant_id", "state")
             .filter(id=turn_id, session__user_id=user_id)
         )

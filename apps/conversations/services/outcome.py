@@ -10,6 +10,8 @@ from kernel.calls import Call, Plan, array, call, run
 from kernel.errors import Conflict, NotFound
 from kernel.tenancy import tenant_scope
 
+LOST = "lost"  # what `attune_finish` says of a turn that was only presumed to have failed
+
 
 @dataclass(slots=True)
 class Generation:
@@ -66,7 +68,7 @@ def moved(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, engine_id: uuid.UUID) -> 
 
 def completing(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, generation: Generation) -> Plan[None]:
     """As `complete_turn`, as a plan."""
-    before = yield _finish(
+    before = yield from _finish(
         TurnState.COMPLETE, generation, generation.reply(), tenant_id=tenant_id, turn_id=turn_id
     )
     if before["state"] is None:
@@ -80,13 +82,13 @@ def completing(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, generation: Generati
 def aborting(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, generation: Generation) -> Plan[None]:
     """As `abort_turn`, as a plan. The client may go on from the part it saw, and a retry may have the key."""
     reply = generation.reply() if generation.output_ids else None
-    yield _finish(TurnState.ABORTED, generation, reply, tenant_id=tenant_id, turn_id=turn_id)
+    yield from _finish(TurnState.ABORTED, generation, reply, tenant_id=tenant_id, turn_id=turn_id)
 
 
 def failing(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, error: str, generation: Generation) -> Plan[None]:
     """As `fail_turn`, as a plan."""
     reply = generation.reply() if generation.output_ids else None
-    yield _finish(TurnState.FAILED, generation, reply, tenant_id=tenant_id, turn_id=turn_id, error=error)
+    yield from _finish(TurnState.FAILED, generation, reply, tenant_id=tenant_id, turn_id=turn_id, error=error)
 
 
 def _finish(
@@ -97,6 +99,24 @@ def _finish(
     tenant_id: uuid.UUID,
     turn_id: uuid.UUID,
     error: str = "",
+) -> Plan[dict[str, Any]]:
+    """End a pending turn; return what it was before. One that was given up for lost is found again first."""
+    ended = _ended(state, generation, reply, tenant_id=tenant_id, turn_id=turn_id, error=error)
+    before = yield ended
+    while before["state"] == LOST:
+        yield call("attune_found_again", {"tenant": tenant_id, "turn": turn_id})
+        before = yield ended
+    return before
+
+
+def _ended(
+    state: TurnState,
+    generation: Generation,
+    reply: Message | None,
+    *,
+    tenant_id: uuid.UUID,
+    turn_id: uuid.UUID,
+    error: str,
 ) -> Call:
     if not error and generation.misaligned:
         error = f"misaligned: {generation.misaligned}"

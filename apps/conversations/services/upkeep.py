@@ -6,13 +6,14 @@ Both run under `system_scope`, in batches; what two of them do at once is done o
 import datetime as dt
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from apps.conversations.holders import LOST_AFTER_S
 from apps.conversations.models import Session, Turn, TurnHolder, TurnKind, TurnState
 from apps.conversations.services.admission import ask_for_judging
+from kernel.locks import locked
 
 _BATCH = 100
 _HOLDERS_KEPT = dt.timedelta(days=1)
@@ -28,10 +29,12 @@ def close_idle_sessions(*, idle_s: float) -> int:
     while True:
         with transaction.atomic():
             idle = list(
-                Session.objects.select_for_update(skip_locked=True)
-                .filter(idle_at=None, last_turn_at__lt=before)
-                .exclude(turns__state=TurnState.PENDING)
-                .order_by("last_turn_at")[:_BATCH]
+                locked(
+                    Session.objects.filter(idle_at=None, last_turn_at__lt=before).exclude(
+                        turns__state=TurnState.PENDING
+                    ),
+                    skip_locked=True,
+                ).order_by("last_turn_at")[:_BATCH]
             )
             Session.objects.filter(id__in=[session.id for session in idle]).update(idle_at=timezone.now())
             unanswered = Turn.objects.filter(
@@ -68,9 +71,16 @@ def fail_lost_turns(*, older_than_s: float) -> int:
     old = Q(created_at__lt=Now() - dt.timedelta(seconds=older_than_s))
     pending = Turn.objects.filter(state=TurnState.PENDING)
     ended = {"state": TurnState.FAILED, "error": "the gateway stopped", "completed_at": Now()}
-    failed = pending.filter(old).update(**ended, idempotency_key=None)
-    failed += pending.filter(gone).update(**ended, presumed_lost_at=Now())
+    failed = _update(pending.filter(old), **ended, idempotency_key=None)
+    failed += _update(pending.filter(gone), **ended, presumed_lost_at=Now())
     presumed = Turn.objects.filter(old, presumed_lost_at__isnull=False)
-    presumed.update(presumed_lost_at=None, idempotency_key=None)
+    _update(presumed, presumed_lost_at=None, idempotency_key=None)
     TurnHolder.objects.filter(seen_at__lt=Now() - _HOLDERS_KEPT).delete()
     return failed
+
+
+def _update(turns: QuerySet[Turn], **values: object) -> int:
+    """Change turns, but for those that somebody has in hand: they end otherwise, or it is for the next time."""
+    with transaction.atomic():
+        ids = list(locked(turns, skip_locked=True).values_list("id", flat=True))
+        return Turn.objects.filter(id__in=ids).update(**values)

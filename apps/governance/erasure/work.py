@@ -26,6 +26,7 @@ from apps.learning.models import Sample, SampleState
 from apps.memory.models import Preference
 from kernel import audit
 from kernel.errors import Conflict
+from kernel.locks import locked
 
 TURNS_AT_ONCE = 100
 SESSIONS_AT_ONCE = 20
@@ -89,11 +90,13 @@ def _step(erasure_id: uuid.UUID) -> Step:
             _note(erasure, {}, reason="waits for a reply that is being written")
             announce(erasure, delay_s=WAIT_S)
             return Step.WAITS
-        turns = list(
+        some = (
             Turn.objects.filter(session__in=sessions)
             .order_by("-created_at", "-id")  # children before parents
             .values_list("pk", flat=True)[:TURNS_AT_ONCE]
         )
+        rows = locked(Turn.objects.filter(pk__in=list(some)), to_delete=True)
+        turns = list(rows.values_list("pk", flat=True))
         holding = _runs_that_hold(turns)
         if not holding:
             _delete(erasure, sessions, turns)
@@ -108,10 +111,8 @@ def _some_sessions(due: QuerySet[Session], meant: Meant) -> list[uuid.UUID]:
         due = due.exclude(pk=meant.key)  # goes last: the others are found by it
     pending = Turn.objects.filter(session=OuterRef("pk"), state=TurnState.PENDING)
     some = due.filter(~Exists(pending)).order_by("created_at", "id").values_list("pk", flat=True)
-    locked = Session.objects.select_for_update(skip_locked=True, of=("self",)).filter(
-        pk__in=list(some[:SESSIONS_AT_ONCE])
-    )
-    found = list(locked.order_by("pk").values_list("pk", flat=True))
+    rows = Session.objects.filter(pk__in=list(some[:SESSIONS_AT_ONCE]))
+    found = list(locked(rows, skip_locked=True, to_delete=True).values_list("pk", flat=True))
     # a request may have been admitted before they were locked
     busy = Turn.objects.filter(session__in=found, state=TurnState.PENDING)
     return sorted(set(found) - set(busy.values_list("session_id", flat=True)))
@@ -119,7 +120,7 @@ def _some_sessions(due: QuerySet[Session], meant: Meant) -> list[uuid.UUID]:
 
 def _runs_that_hold(turns: Sequence[uuid.UUID]) -> list[uuid.UUID]:
     """Lock the samples of turns; return the runs that learn from one of them right now."""
-    samples = Sample.objects.select_for_update(of=("self",)).filter(turn_id__in=turns).order_by("turn_id")
+    samples = locked(Sample.objects.filter(turn_id__in=turns), to_delete=True)
     return sorted(
         {row.run_id for row in samples if row.state == SampleState.CLAIMED and row.run_id is not None}
     )
@@ -142,7 +143,7 @@ def _delete(erasure: Erasure, sessions: Sequence[uuid.UUID], turns: Sequence[uui
         )
         if not new:
             LearnedFrom.objects.filter(pk=made.pk).update(samples=F("samples") + count)
-    for judgement in Judgement.objects.select_for_update().filter(turn__in=rows, reserved__gt=0):
+    for judgement in locked(Judgement.objects.filter(turn__in=rows), to_delete=True):
         spend.release(judgement)  # whoever asks the judge finds it gone
     _, gone = rows.only("pk").delete()
     left = Turn.objects.filter(session=OuterRef("pk"))
@@ -153,7 +154,7 @@ def _delete(erasure: Erasure, sessions: Sequence[uuid.UUID], turns: Sequence[uui
 def _forget_wishes(erasure: Erasure, meant: Meant) -> bool:
     """Delete some of the person's preferences, which prompts are told; whether there were any."""
     asked = meant.preferences().filter(created_at__lte=erasure.created_at)
-    found = list(asked.order_by("pk").values_list("pk", flat=True)[:ROWS_AT_ONCE])
+    found = list(locked(asked, to_delete=True).values_list("pk", flat=True)[:ROWS_AT_ONCE])
     if not found:
         return False
     _, gone = Preference.objects.filter(pk__in=found).delete()
@@ -177,9 +178,9 @@ def _forget_people(erasure: Erasure, meant: Meant) -> bool:
         ~Exists(Preference.objects.filter(end_user=OuterRef("pk"))),
     )
     # locked: a request that names one of them waits, and then makes that one anew
-    locked = list(idle.select_for_update(of=("self",)).order_by("pk")[:ROWS_AT_ONCE])
-    said = Session.objects.filter(end_user__in=locked).values_list("end_user_id", flat=True)
-    _, gone = EndUser.objects.filter(pk__in={one.pk for one in locked} - set(said)).delete()
+    held = list(locked(idle, to_delete=True)[:ROWS_AT_ONCE])
+    said = Session.objects.filter(end_user__in=held).values_list("end_user_id", flat=True)
+    _, gone = EndUser.objects.filter(pk__in={one.pk for one in held} - set(said)).delete()
     _note(erasure, gone)
     return bool(gone)
 

@@ -18,6 +18,7 @@ from apps.governance.export.archive import Archive, Progress, write_archive
 from apps.governance.models import OPEN_EXPORT_STATES, Export, ExportState
 from kernel import audit, outbox
 from kernel.errors import Conflict, NotFound
+from kernel.locks import locked
 from kernel.tenancy import system_scope, tenant_scope
 
 logger = logging.getLogger(__name__)
@@ -169,11 +170,9 @@ def end_all(tenant_id: uuid.UUID, reason: str) -> int:
 
     Nobody can fetch one from the commit on; a file that is not deleted right after it is upkeep's.
     """
-    rows = Export.objects.filter(
-        tenant_id=tenant_id, state__in=(*OPEN_EXPORT_STATES, ExportState.READY)
-    ).select_for_update()
+    rows = Export.objects.filter(tenant_id=tenant_id, state__in=(*OPEN_EXPORT_STATES, ExportState.READY))
     ended = 0
-    for export in rows:
+    for export in locked(rows):
         _end(export, reason)
         transaction.on_commit(partial(files.forget, export))
         ended += 1

@@ -29,6 +29,7 @@ from apps.judging.models import Hint, Judgement, JudgementSource, JudgementState
 from apps.judging.personal_data import seen_by_judge
 from apps.judging.rules import Rules, rules_of
 from apps.judging.services.asking import ask_for_judgement, ask_for_sample
+from kernel.locks import locked
 
 logger = logging.getLogger(__name__)
 
@@ -181,7 +182,7 @@ def _pending(turn: Turn, identity: Identity, *, again: bool) -> Judgement | None
         "votes_asked": identity.votes_asked,
         "temperature": identity.temperature,
     }
-    rows = Judgement.objects.select_for_update().filter(turn=turn, source=JudgementSource.JUDGE)
+    rows = locked(Judgement.objects.filter(turn=turn, source=JudgementSource.JUDGE))
     same = rows.filter(**stamp).first()
     if same is not None:
         return same if same.state == JudgementState.PENDING else None

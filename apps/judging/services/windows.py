@@ -32,6 +32,7 @@ from apps.judging.services.operators import revive
 from kernel import audit
 from kernel.errors import Conflict, InvalidInput, NotFound
 from kernel.ids import first_id_at
+from kernel.locks import locked
 
 AT_ONCE = 16  # turns that are judged together
 HELD_BY_OTHERS_S = 5.0
@@ -79,10 +80,10 @@ def rejudge_window(
     }
     with transaction.atomic():
         turns = _turns(policy.id, since, until)
-        dead = Judgement.objects.select_for_update(of=("self",)).filter(
+        dead = Judgement.objects.filter(
             turn__in=turns, source=JudgementSource.JUDGE, state=JudgementState.FAILED, **stamp
         )
-        for judgement in dead:
+        for judgement in locked(dead):
             revive(judgement)
         running = Rejudging.objects.select_for_update().filter(
             policy=policy, since=since, until=until, state=RejudgingState.RUNNING, **stamp

@@ -11,6 +11,7 @@ from apps.learning.models import Sample, SampleState
 from apps.learning.withdrawn import set_aside
 from apps.memory.lessons import Standing
 from apps.memory.models import Preference, PreferenceState
+from kernel.locks import locked
 
 
 def candidates() -> list[tuple[uuid.UUID, uuid.UUID]]:
@@ -27,8 +28,9 @@ def candidates() -> list[tuple[uuid.UUID, uuid.UUID]]:
 def drop_outdated(policy: Policy, stands: Standing | None) -> int:
     """Take back waiting shadow samples that teach anything but what stands now, word for word; return how many."""
     wanted = stands.entries if stands is not None else []
-    waiting = Sample.objects.select_for_update(skip_locked=True).filter(
-        policy=policy, source=TurnKind.SHADOW, state=SampleState.READY
+    waiting = locked(
+        Sample.objects.filter(policy=policy, source=TurnKind.SHADOW, state=SampleState.READY),
+        skip_locked=True,
     )
     taught = waiting.values_list("pk", "hints__0__preferences")
     outdated = [pk for pk, preferences in taught if preferences != wanted]

@@ -8,6 +8,7 @@ from apps.memory.people import Person
 from apps.memory.selectors import with_words
 from apps.memory.text import Compared, compare, is_near
 from apps.memory.topics import excludes, is_general, topics_of
+from kernel.locks import locked
 
 MOST = 100
 """Preferences of one person that are kept; over it the weakest that nobody typed or pinned goes."""
@@ -57,8 +58,10 @@ def settle(person: Person, newest: Preference, *, by_hand: bool) -> None:
     """Let the newest of a person's contradicting preferences hold; what was pinned yields only to what is done by hand."""
     rivals = [
         row
-        for row in Preference.objects.select_for_update().filter(
-            **person.rows(), state__in=(PreferenceState.ACTIVE, PreferenceState.LEARNED)
+        for row in locked(
+            Preference.objects.filter(
+                **person.rows(), state__in=(PreferenceState.ACTIVE, PreferenceState.LEARNED)
+            )
         )
         if row.pk != newest.pk and excludes(row.topics, newest.topics)
     ]

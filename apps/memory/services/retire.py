@@ -10,6 +10,7 @@ from apps.adapters.models import AdapterVersion
 from apps.memory.models import Preference, PreferenceState
 from apps.memory.services.entries import revive
 from kernel import audit
+from kernel.locks import locked
 
 ACTOR = "system:evaluation"
 
@@ -18,8 +19,10 @@ def retire(*, preference_ids: Sequence[uuid.UUID], version: AdapterVersion, reas
     """Take active preferences out of the prompt: `version` does without being told. Returns how many."""
     with transaction.atomic():
         rows = list(
-            Preference.objects.select_for_update().filter(
-                id__in=preference_ids, policy_id=version.policy_id, state=PreferenceState.ACTIVE
+            locked(
+                Preference.objects.filter(
+                    id__in=preference_ids, policy_id=version.policy_id, state=PreferenceState.ACTIVE
+                )
             )
         )
         for row in rows:
@@ -39,11 +42,7 @@ def retire(*, preference_ids: Sequence[uuid.UUID], version: AdapterVersion, reas
 def bring_back(*, preference_ids: Sequence[uuid.UUID], reason: str) -> int:
     """Tell learned preferences again: a regression was seen. Returns how many."""
     with transaction.atomic():
-        rows = list(
-            Preference.objects.select_for_update().filter(
-                id__in=preference_ids, state=PreferenceState.LEARNED
-            )
-        )
+        rows = list(locked(Preference.objects.filter(id__in=preference_ids, state=PreferenceState.LEARNED)))
         for row in rows:
             revive(row, reason[:200])
             audit.record(

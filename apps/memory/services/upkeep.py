@@ -5,6 +5,7 @@ from django.db.models import Exists, OuterRef
 
 from apps.memory.models import Evidence, Preference, PreferenceState
 from apps.memory.services.entries import revive
+from kernel.locks import locked
 
 _BATCH = 500
 
@@ -18,13 +19,13 @@ def forget_groundless() -> int:
     grounds = Evidence.objects.filter(preference=OuterRef("pk"))
     with transaction.atomic():
         rows = list(
-            Preference.objects.select_for_update(skip_locked=True, of=("self",)).filter(
-                ~Exists(grounds), own_words=""
+            locked(
+                Preference.objects.filter(~Exists(grounds), own_words=""), skip_locked=True, to_delete=True
             )[:_BATCH]
         )
         for row in rows:
             if row.state != PreferenceState.DELETED:
-                for other in Preference.objects.select_for_update().filter(superseded_by=row):
+                for other in locked(Preference.objects.filter(superseded_by=row)):
                     revive(other, "what replaced it was forgotten")
         Preference.objects.filter(pk__in=[row.pk for row in rows]).delete()
     return len(rows)

@@ -1,0 +1,23 @@
+"""Rows that are locked, always in the same order, so that nobody waits for somebody who waits for them.
+
+**Between tables**, whoever wants several takes them from left to right, leaving out what is not needed:
+session → turn → sample or judgement → policy → what is counted and announced (spend, outbox). A run comes before its
+policy, its tenant's account and then the samples that it holds. One that holds a turn asks for no session.
+**Within a table**, several rows are taken by primary key (`locked`); a single statement that changes many locks them in
+whatever order it finds them, so they are locked first. What can as well be done later is skipped where it is held.
+"""
+
+from typing import TypeVar
+
+from django.db.models import Model, QuerySet
+
+M = TypeVar("M", bound=Model)
+
+
+def locked(rows: QuerySet[M], *, skip_locked: bool = False, to_delete: bool = False) -> QuerySet[M]:
+    """Return rows, locked once they are read and until the transaction ends, in the one order.
+
+    Rows that refer to them may be written meanwhile, unless they are locked `to_delete`. With `skip_locked` those that
+    somebody else holds are left out.
+    """
+    return rows.select_for_update(of=("self",), no_key=not to_delete, skip_locked=skip_locked).order_by("pk")
