@@ -22,7 +22,7 @@ from apps.alerts.endpoints import secrets_of
 from apps.alerts.models import Alert, Attempt, Delivery, DeliveryState, Event, Severity, WebhookEndpoint
 from apps.alerts.sending import Outcome
 from apps.alerts.services import alert, announce
-from kernel import audit
+from kernel import audit, clock
 from kernel.sealing import Unreadable
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def deliver(*, delivery_id: uuid.UUID) -> None:
 
 def ask_for_due(*, older_than_s: float, limit: int) -> int:
     """Announce deliveries in scope that were due this long ago and that nobody tries; return how many."""
-    now = timezone.now()
+    now = clock.now()
     with transaction.atomic():
         due = list(
             Delivery.objects.filter(
@@ -139,7 +139,7 @@ def record(claim: Claim, outcome: Outcome) -> None:
 
 
 def _claim(delivery_id: uuid.UUID) -> Claim | None:
-    now = timezone.now()
+    now = clock.now()
     with transaction.atomic():
         row = (
             Delivery.objects.select_for_update(of=("self",), skip_locked=True)

@@ -4,13 +4,13 @@ import datetime as dt
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
-from django.utils import timezone
 
 from apps.conversations.models import Turn, TurnKind, TurnState
 from apps.judging.eligibility import opted_out_turns
 from apps.judging.models import Judgement, JudgementState
 from apps.judging.services import ask_for_judgement
 from apps.judging.services.windows import ask_for_stalled
+from kernel import clock
 from kernel.ids import first_id_at
 
 __all__ = ["LOOK_BACK", "ask_for_stalled", "ask_for_unjudged"]
@@ -24,7 +24,7 @@ def ask_for_unjudged(*, older_than_s: float, limit: int) -> int:
     Returns how many. Announced twice, a turn is still judged once; what is put to no judge is never announced, or it
     would be for ever, before everything else.
     """
-    now = timezone.now()
+    now = clock.now()
     judgements = Judgement.objects.filter(turn=OuterRef("pk"))
     over_or_held = judgements.filter(~Q(state=JudgementState.PENDING) | Q(claimed_until__gt=now))
     turns = (

@@ -12,6 +12,7 @@ from apps.judging.reasons import Reason
 from apps.learning import fairness, schedule
 from apps.learning.config import TrainingConfig, resolve
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
+from kernel import clock
 from kernel.locks import locked
 
 
@@ -39,7 +40,7 @@ def close(run: TrainingRun, state: RunState, reason: str) -> None:
 def requeue(run: TrainingRun, reason: str, *, delay_s: float = 0.0) -> None:
     """Queue a run (locked by the caller) again, not to be taken before `delay_s` seconds, and announce it."""
     run.state = RunState.QUEUED
-    run.available_at = timezone.now() + dt.timedelta(seconds=delay_s)
+    run.available_at = clock.now() + dt.timedelta(seconds=delay_s)
     run.reason = reason[:500]
     run.lease_until = None
     run.save()

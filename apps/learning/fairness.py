@@ -9,10 +9,10 @@ from itertools import islice
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Q
-from django.utils import timezone
 
 from apps.learning.models import RunState, TrainerAccount, TrainingRun
 from apps.learning.rules.round_robin import Account, Fairness, charged, credited, in_turn
+from kernel import clock
 from kernel.tenancy import system_scope
 
 
@@ -36,7 +36,7 @@ def next_runs(*, limit: int) -> list[Next]:
     round robin's; a tenant's own runs go by age. The rounds that pass before the first one are credited here, to
     every waiting tenant. Nothing is claimed: two callers may get the same, and `runs.claim_run` decides.
     """
-    now = timezone.now()
+    now = clock.now()
     with system_scope("turns of tenants at the trainers"), transaction.atomic():
         waiting: dict[uuid.UUID, list[uuid.UUID]] = {}
         for tenant_id, run_id in (
@@ -69,7 +69,7 @@ def next_runs(*, limit: int) -> list[Next]:
 def begin(run: TrainingRun) -> None:
     """Note, in the claim's transaction, that its tenant is served now."""
     account = _open_account(run.tenant_id)
-    account.served_at = timezone.now()
+    account.served_at = clock.now()
     account.save(update_fields=["served_at"])
 
 
@@ -91,7 +91,7 @@ def charge(run: TrainingRun, seconds: float | None = None) -> None:
 def _held_s(run: TrainingRun) -> float:
     if run.started_at is None:
         return 0.0
-    now = timezone.now()
+    now = clock.now()
     until = now
     if run.lease_until is not None and run.lease_until < now:
         until = run.lease_until - dt.timedelta(seconds=settings.LEASE_S)

@@ -10,7 +10,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.models import TurnKind
@@ -19,7 +18,7 @@ from apps.learning.config import TrainingConfig, resolve
 from apps.learning.drift.pauses import why_paused
 from apps.learning.endings import close, give_up, lose, release, requeue
 from apps.learning.models import OPEN_RUN_STATES, RewardBaseline, RunState, Sample, SampleState, TrainingRun
-from kernel import audit
+from kernel import audit, clock
 from kernel.errors import Conflict, InvalidInput, NotFound
 from kernel.tenancy import tenant_scope
 
@@ -139,7 +138,7 @@ def claim_run(*, run_id: uuid.UUID, wanted: Callable[["Claim"], bool] | None = N
     """
     with transaction.atomic():
         run = TrainingRun.objects.select_for_update(skip_locked=True).filter(id=run_id).first()
-        now = timezone.now()
+        now = clock.now()
         if run is None or not _claimable(run, now):
             return None
         if wanted is not None and run.attempts:
@@ -189,7 +188,7 @@ def claim_run(*, run_id: uuid.UUID, wanted: Callable[["Claim"], bool] | None = N
 
 def heartbeat(*, run_id: uuid.UUID, fence: int, progress: dict[str, Any] | None = None) -> bool:
     """Extend the lease and note the progress; False where the lease is no longer the caller's: stop working."""
-    values: dict[str, Any] = {"lease_until": timezone.now() + dt.timedelta(seconds=settings.LEASE_S)}
+    values: dict[str, Any] = {"lease_until": clock.now() + dt.timedelta(seconds=settings.LEASE_S)}
     if progress is not None:
         values["progress"] = progress
     return bool(TrainingRun.objects.filter(id=run_id, fence=fence, state=RunState.RUNNING).update(**values))
@@ -232,7 +231,7 @@ def expire_leases() -> int:
     Each in a transaction of its own: tenants' accounts are locked one at a time, and one run that cannot be put back
     (the next trainer takes it as it is) keeps no other from it.
     """
-    silent = TrainingRun.objects.filter(state=RunState.RUNNING, lease_until__lt=timezone.now())
+    silent = TrainingRun.objects.filter(state=RunState.RUNNING, lease_until__lt=clock.now())
     expired = 0
     for tenant_id, run_id in list(silent.order_by("id").values_list("tenant_id", "id")):
         try:

@@ -16,7 +16,7 @@ from apps.accounts.models import Tenant
 from apps.governance.export import files
 from apps.governance.export.archive import Archive, Progress, write_archive
 from apps.governance.models import OPEN_EXPORT_STATES, Export, ExportState
-from kernel import audit, outbox
+from kernel import audit, clock, outbox
 from kernel.errors import Conflict, NotFound
 from kernel.locks import locked
 from kernel.tenancy import system_scope, tenant_scope
@@ -137,7 +137,7 @@ class _Keeper:
         with tenant_scope(self._export.tenant_id):
             return bool(
                 _held(self._export).update(
-                    lease_until=timezone.now() + dt.timedelta(seconds=LEASE_S),
+                    lease_until=clock.now() + dt.timedelta(seconds=LEASE_S),
                     part=progress.part,
                     rows_done=progress.done,
                     rows_total=progress.total,
@@ -181,7 +181,7 @@ def end_all(tenant_id: uuid.UUID, reason: str) -> int:
 
 def ask_again(*, older_than_s: float, limit: int = 50) -> int:
     """Announce the exports in scope that are due and nobody writes, or whose holder went silent; return how many."""
-    now = timezone.now()
+    now = clock.now()
     due = Export.objects.filter(
         Q(state=ExportState.QUEUED, available_at__lt=now - dt.timedelta(seconds=older_than_s))
         | Q(state=ExportState.RUNNING, lease_until__lt=now)
@@ -196,7 +196,7 @@ def ask_again(*, older_than_s: float, limit: int = 50) -> int:
 def _claim(export_id: uuid.UUID) -> Export | None:
     with transaction.atomic():
         export = Export.objects.select_for_update(skip_locked=True).filter(pk=export_id).first()
-        now = timezone.now()
+        now = clock.now()
         if export is None or not _claimable(export, now):
             return None
         if export.attempts >= ATTEMPTS:
@@ -227,7 +227,7 @@ def _has_a_place() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ONE_AT_A_TIME])
     with system_scope("exports of all tenants share the workers"):
-        running = Export.objects.filter(state=ExportState.RUNNING, lease_until__gt=timezone.now()).count()
+        running = Export.objects.filter(state=ExportState.RUNNING, lease_until__gt=clock.now()).count()
     return running < settings.EXPORTS_AT_ONCE
 
 
@@ -263,7 +263,7 @@ def _failed(export: Export, reason: str) -> None:
             return
         delay_s = RETRY_S * 2.0 ** (held.attempts - 1)
         held.state, held.reason, held.lease_until = ExportState.QUEUED, reason[:300], None
-        held.available_at = timezone.now() + dt.timedelta(seconds=delay_s)
+        held.available_at = clock.now() + dt.timedelta(seconds=delay_s)
         held.save()
         _announce(held, delay_s=delay_s)
 

@@ -29,6 +29,7 @@ from apps.judging.models import Hint, Judgement, JudgementSource, JudgementState
 from apps.judging.personal_data import seen_by_judge
 from apps.judging.rules import Rules, rules_of
 from apps.judging.services.asking import ask_for_judgement, ask_for_sample
+from kernel import clock
 from kernel.locks import locked
 
 logger = logging.getLogger(__name__)
@@ -149,7 +150,7 @@ def _claim(
                 ask_for_sample(turn_id=turn.id, tenant_id=turn.tenant_id)
             return None
         judgement = _pending(turn, identity, again=again)
-        now = timezone.now()
+        now = clock.now()
         if judgement is None or (judgement.claimed_until is not None and judgement.claimed_until > now):
             return None
         spend.release(judgement)  # of a holder who died
