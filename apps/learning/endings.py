@@ -33,7 +33,7 @@ def close(run: TrainingRun, state: RunState, reason: str) -> None:
             policy_id=run.policy_id,
             run_id=run.id,
             data={"policy": run.policy.name, "trigger": run.trigger},
-            dedupe_key=f"failed:{run.id}",
+            dedupe_key=f"failed:{run.id}:{run.finished_at.isoformat()}",  # one that is resumed may fail again
         )
 
 

@@ -48,6 +48,9 @@ def test_a_failed_run_is_told_and_one_that_ended_otherwise_is_not(somebody: Some
     told = Alert.objects.get()
     assert (told.event, told.run_id) == ("run.failed", run.pk)
     assert told.words == "A training run of default failed: the disk is full"
+    with transaction.atomic():
+        close(run, RunState.FAILED, "the disk is full")  # resumed meanwhile
+    assert [one.run_id for one in Alert.objects.all()] == [run.pk, run.pk]
 
 
 def test_the_command_makes_an_endpoint_and_rotates_its_secret(somebody: Somebody) -> None:
