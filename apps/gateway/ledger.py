@@ -19,6 +19,7 @@ from psycopg.errors import DeadlockDetected, SerializationFailure
 from apps.conversations.holders import NAMED_BY
 from kernel.calls import Call, Plan
 from kernel.errors import Unavailable
+from kernel.postgres.errors import leave_out_rows
 
 T = TypeVar("T")
 _Waiting = tuple[Call, "asyncio.Future[dict[str, Any]]"]
@@ -130,6 +131,7 @@ class Ledger:
                     return connection
                 logger.warning("the database went away (%s); trying again", type(error).__name__)
             except psycopg.Error as error:
+                leave_out_rows(error)
                 if len(batch) == 1:
                     _refuse(batch[0][1], error)
                     return connection

@@ -29,7 +29,9 @@ from embedded.errors import CannotStart
 SUPERUSER = "postgres"
 _SOCKET = ".s.PGSQL.5432"
 _LONGEST_SOCKET_PATH = 107  # bytes; the kernel's limit for a socket's name
-_DURABLE = {"max_connections": "200", "unix_socket_permissions": "0700"}
+# its log names neither the row that a statement failed at nor the statement with its values: they are what people wrote
+_QUIET = {"log_error_verbosity": "terse", "log_min_error_statement": "panic"}
+_DURABLE = {"max_connections": "200", "unix_socket_permissions": "0700", **_QUIET}
 _THROW_AWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 
 

@@ -89,6 +89,16 @@ async def test_one_that_fails_fails_alone(one_lane: Ledger, somebody: Somebody) 
     assert isinstance(answers[1], psycopg.Error)
 
 
+async def test_a_failure_does_not_say_what_was_written(one_lane: Ledger, somebody: Somebody) -> None:
+    asked = {"tenant": somebody.tenant.id, "turn": somebody.tenant.id, "side": "I was born in Ulm"}
+
+    with pytest.raises(psycopg.DataError) as raised:
+        await one_lane.run(only(call("attune_admit", asked)))
+
+    assert "Ulm" in (raised.value.diag.message_primary or "")
+    assert str(raised.value) == "invalid input syntax for type boolean: …"
+
+
 @pytest.mark.usefixtures("_model")
 async def test_turns_of_two_tenants_in_one_statement_stay_apart(
     one_lane: Ledger, somebody: Somebody, stranger: Somebody

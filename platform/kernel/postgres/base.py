@@ -1,20 +1,39 @@
 """Carry the scope (`kernel.tenancy`) to the database session before each query.
 
 The role and the tenant of the session change only when the scope changed, in one round trip. A
-rollback also rolls settings back, so after one the session's state counts as unknown.
+rollback also rolls settings back, so after one the session's state counts as unknown. Errors leave
+without the rows they are about (`kernel.postgres.errors`).
 """
 
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 from django.conf import settings
 from django.db.backends.postgresql import base
+from django.db.utils import DatabaseErrorWrapper
+from django.utils.functional import cached_property
 
+from kernel.postgres.errors import leave_out_rows
 from kernel.roles import APP_ROLE, SYSTEM_ROLE
 from kernel.tenancy import Scope, current_scope
 
 _APPLY = "SELECT set_config('role', %s, false), set_config('attune.tenant', %s, false)"
 _UNKNOWN = object()
+
+
+class _Wrapped(DatabaseErrorWrapper):
+    """Django's own, for errors that say less."""
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if exc_value is not None:
+            leave_out_rows(exc_value)
+        super().__exit__(exc_type, exc_value, traceback)  # type: ignore[arg-type]
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -24,6 +43,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super().__init__(*args, **kwargs)
         self._applied: object = _UNKNOWN
         self.execute_wrappers.append(self._under_scope)
+
+    @cached_property
+    def wrap_database_errors(self) -> DatabaseErrorWrapper:
+        """What every use of the connection is wrapped in."""
+        return _Wrapped(self)
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Open (or take from the pool) a connection whose scope is not known yet."""
