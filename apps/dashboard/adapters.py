@@ -18,6 +18,7 @@ from apps.dashboard.lists import chosen_id, chosen_word, listed
 from apps.dashboard.places import Place, tenant_page
 from kernel.errors import AttuneError
 from kernel.rest.caller import Access
+from kernel.streams import one_by_one
 
 PEFT_FILES = ("adapter_config.json", "adapter_model.safetensors")
 _CHUNK = 1 << 20
@@ -109,7 +110,7 @@ def download(request: HttpRequest, place: Place, version_id: uuid.UUID) -> Strea
     folder = store.absolute(found.path)
     if not all((folder / name).is_file() for name in PEFT_FILES):
         raise Http404
-    response = StreamingHttpResponse(_zipped(folder), content_type="application/zip")
+    response = StreamingHttpResponse(one_by_one(_zipped(folder)), content_type="application/zip")
     response.headers["Content-Disposition"] = f'attachment; filename="{found.served_name}.zip"'
     return response
 

@@ -1,8 +1,7 @@
 """Send a file of any size: some bytes at a time, from where the client left off."""
 
-import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -13,6 +12,7 @@ from apps.accounts.models import Tenant
 from apps.governance.export import files
 from apps.governance.models import Export, ExportState
 from kernel.errors import NotFound
+from kernel.streams import one_by_one
 
 _CHUNK = 1 << 18
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
@@ -35,7 +35,9 @@ def send_export(request: HttpRequest, export: Export, tenant: Tenant) -> HttpRes
     begin, end = _wanted(request, export)
     partial = (begin, end) != (0, export.size)
     response = StreamingHttpResponse(
-        _pieces(file, begin, end), status=206 if partial else 200, content_type="application/zip"
+        one_by_one(_pieces(file, begin, end)),
+        status=206 if partial else 200,
+        content_type="application/zip",
     )
     response.headers["Content-Length"] = str(end - begin)
     response.headers["Accept-Ranges"] = "bytes"
@@ -63,11 +65,10 @@ def _wanted(request: HttpRequest, export: Export) -> tuple[int, int]:
     return (begin, end) if begin < end else (0, size)
 
 
-async def _pieces(file: IO[bytes], begin: int, end: int) -> AsyncIterator[bytes]:
-    """Yield the bytes; a sync iterator would be read into memory whole before its first piece is sent."""
+def _pieces(file: IO[bytes], begin: int, end: int) -> Iterator[bytes]:
     with file:
         file.seek(begin)
         left = end - begin
-        while left > 0 and (piece := await asyncio.to_thread(file.read, min(_CHUNK, left))):
+        while left > 0 and (piece := file.read(min(_CHUNK, left))):
             left -= len(piece)
             yield piece

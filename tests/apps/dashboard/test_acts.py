@@ -1,12 +1,14 @@
 """What people do on the pages, and what follows."""
 
 import re
+import tracemalloc
 import zipfile
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.http import StreamingHttpResponse
 from django.test import AsyncClient
 
 from apps.accounts.models import Membership, Role, Tenant
@@ -115,11 +117,34 @@ def test_a_version_is_downloaded_as_a_peft_directory(acme: Rows, tmp_path: Path,
     (folder / "adapter_config.json").write_text("{}")
     (folder / "adapter_model.safetensors").write_bytes(weights)
     answer = client.get(f"{path}/download")
-    archive = zipfile.ZipFile(BytesIO(b"".join(answer.streaming_content)))  # type: ignore[attr-defined]
+    archive = zipfile.ZipFile(BytesIO(b"".join(answer)))
     assert archive.testzip() is None
     assert archive.namelist() == ["adapter_config.json", "adapter_model.safetensors"]
     assert archive.read("adapter_model.safetensors") == weights
     assert browser(member(acme.tenant, Role.MEMBER)).get(f"{path}/download").status_code == 403
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_download_is_never_whole_in_memory(acme: Rows, tmp_path: Path, settings: Any) -> None:
+    settings.ADAPTER_STORE = tmp_path
+    folder = store.absolute(acme.version.path)
+    folder.mkdir(parents=True)
+    (folder / "adapter_config.json").write_text("{}")
+    with (folder / "adapter_model.safetensors").open("wb") as file:
+        file.truncate(64 << 20)
+    client = AsyncClient()
+    await client.aforce_login(acme.user)
+    answer = await client.get(f"/t/acme/adapters/{acme.version.pk}/download")
+    assert isinstance(answer, StreamingHttpResponse)
+
+    tracemalloc.start()
+    sizes = [len(piece) async for piece in answer]
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert sum(sizes) > 64 << 20
+    assert max(sizes) < 2 << 20
+    assert most < 8 << 20
 
 
 @pytest.mark.django_db(transaction=True)

@@ -34,7 +34,7 @@ def made(rows: Rows, **values: Any) -> Export:
 def lines_of(answer: Any) -> list[list[str]]:
     assert answer.status_code == 200
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
-    return list(csv.reader(b"".join(answer.streaming_content).decode().splitlines()))
+    return list(csv.reader(b"".join(answer).decode().splitlines()))
 
 
 @pytest.mark.parametrize("role", [*Role])

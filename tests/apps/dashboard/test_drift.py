@@ -145,7 +145,7 @@ def test_empty_pages(acme: Rows) -> None:
 def test_the_charts_as_csv(acme: Rows) -> None:
     answer = browser(acme.user).get(f"{PATH}.csv")
     assert answer["Content-Disposition"] == 'attachment; filename="acme-default-drift.csv"'
-    body = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    body = b"".join(answer).decode()
     rows = list(csv.DictReader(body.splitlines()))
     assert [(row["measure"], row["value"], row["limit"]) for row in rows] == [
         ("rollout_k3", "0.75", "0.5"),

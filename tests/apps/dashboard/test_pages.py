@@ -287,7 +287,7 @@ def test_pages_load_nothing_from_elsewhere_and_hold_no_inline_code(acme: Rows) -
 
 def test_the_overview_is_had_as_csv(acme: Rows) -> None:
     answer = browser(acme.user).get("/t/acme/overview.csv?range=1d")
-    lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+    lines = b"".join(answer).decode().splitlines()
     assert lines[0] == "time,requests,failed,reply_tokens,ttft_p50_ms,ttft_p95_ms"
     assert len(lines) == 2
 
