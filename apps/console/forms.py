@@ -35,7 +35,7 @@ class RubricForm(ReasonForm):
         required=False,
         max_length=MAX_RUBRIC_CHARACTERS,
         label="Rubric",
-        help_text="In words, for the judge model. Empty: the built-in one.",
+        help_text="In words, for the judge model. Empty: what holds one level above.",
         widget=forms.Textarea(attrs={"rows": 8}),
     )
 

@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db.models import F, Q
+from django.db.models import Q
 
 from apps.adapters.models import Policy
 from apps.judging.models import JudgeSettings, PersonalData, Rubric
@@ -44,8 +44,8 @@ def rules_of(policy: Policy) -> Rules:
         personal_data=PersonalData(
             next((row.personal_data for row in levels if row.personal_data), PersonalData.OFF)
         ),
-        rubric_id=rubric.id if rubric is not None and rubric.text else None,
-        rubric=rubric.text if rubric is not None else "",
+        rubric_id=rubric.id if rubric else None,
+        rubric=rubric.text if rubric else "",
     )
 
 
@@ -55,9 +55,11 @@ def rules_of_tenant(tenant_id: uuid.UUID) -> Rules:
 
 
 def active_rubric(policy: Policy) -> Rubric | None:
-    """Return the newest rubric of a policy, else the newest of its tenant; None: none was ever written."""
-    rows = Rubric.objects.filter(_own_or_tenants(policy))
-    return rows.order_by(F("policy_id").asc(nulls_last=True), "-number").first()
+    """Return the newest rubric of a policy; where it has none or an empty one, its tenant's; None: the built-in one."""
+    rows = Rubric.objects.filter(_own_or_tenants(policy)).order_by("policy_id", "-number")
+    newest = {row.policy_id: row for row in rows.distinct("policy_id")}
+    levels = (newest.get(policy.id), newest.get(None))
+    return next((row for row in levels if row is not None and row.text), None)
 
 
 def _own_or_tenants(policy: Policy) -> Q:

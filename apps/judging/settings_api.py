@@ -168,7 +168,7 @@ class NewRubricSerializer(serializers.Serializer[Any]):
     text = serializers.CharField(
         max_length=MAX_RUBRIC_CHARACTERS,
         allow_blank=True,
-        help_text="Empty: back to the built-in one (for a policy: its own no longer counts, nor does the tenant's).",
+        help_text="Empty: back to one level above (for a policy the tenant's, for the tenant the built-in one).",
     )
 
 

@@ -86,7 +86,7 @@ class RubricForm(forms.Form):
         max_length=MAX_RUBRIC_CHARACTERS,
         required=False,
         label="Rubric",
-        help_text="Empty: the built-in one.",
+        help_text="Empty: what holds one level above (the tenant's, at last the built-in one).",
         widget=forms.Textarea(attrs={"rows": 6}),
     )
 

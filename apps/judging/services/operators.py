@@ -28,7 +28,7 @@ SETTINGS = ("votes", "temperature", "daily_tokens", "personal_data")
 
 
 def write_rubric(*, tenant_id: uuid.UUID, policy: Policy | None, text: str, actor: str) -> Rubric:
-    """Write the rubric that a tenant (or one of its policies) is judged by from now on; "" returns to the built-in one.
+    """Write the rubric that a tenant (or one of its policies) is judged by from now on; "" returns to one level above.
 
     Old rubrics stay, and what was judged by them. Raises InvalidInput over the limit.
     """

@@ -39,14 +39,16 @@ def test_the_newest_rubric_counts_and_a_policys_before_its_tenants(somebody: Som
             services.write_rubric(tenant_id=tenant, policy=whose, text=text, actor="user:1")
         assert (rules_of(policy).rubric, rules_of(other).rubric) == ("Be brief.", "Be kinder.")
         services.write_rubric(tenant_id=tenant, policy=policy, text="  ", actor="user:1")
+        assert (rules_of(policy).rubric, rules_of(other).rubric) == ("Be kinder.", "Be kinder.")
+        services.write_rubric(tenant_id=tenant, policy=None, text="", actor="user:1")
         assert (rules_of(policy).rubric, rules_of(policy).rubric_id) == ("", None)
         assert list(Rubric.objects.order_by("number").values_list("number", "text")) == [
-            (1, "Be kind."), (2, "Be brief."), (3, "Be kinder."), (4, ""),
+            (1, "Be kind."), (2, "Be brief."), (3, "Be kinder."), (4, ""), (5, ""),
         ]  # fmt: skip
         with pytest.raises(InvalidInput) as caught:
             services.write_rubric(tenant_id=tenant, policy=None, text="x" * 4001, actor="user:1")
         assert caught.value.field == "text"
-        assert AuditEntry.objects.filter(action="rubric.write").count() == 4
+        assert AuditEntry.objects.filter(action="rubric.write").count() == 5
 
 
 def test_postgres_refuses_to_change_a_rubric(somebody: Somebody) -> None:
