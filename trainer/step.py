@@ -14,7 +14,7 @@ import torch
 
 from trainer.advantage import updated_baseline
 from trainer.artefact import Parent, check_target, read_parent
-from trainer.contracts import BaselineState, InitRequest, StepReport, StepRequest
+from trainer.contracts import BaselineState, InitRequest, StepConfig, StepReport, StepRequest
 from trainer.errors import StepFailedError, StepRefusedError
 from trainer.learn import Material, accumulate, student_row
 from trainer.lora.layout import LayoutError
@@ -83,7 +83,7 @@ def open_step(model: PolicyModel, request: StepRequest, run: Recorder) -> Opened
     run.metrics = {"lr": config.lr, **sizes(run.signals, config)}
     after = updated_baseline(request.baseline, rewards_used(run.signals), config)
     if not any(s.opd or (s.rl and abs(s.advantage) > NOISE) for s in run.signals):
-        return run.report("no_op", "no_signal", _why_no_signal(run.signals), after)
+        return run.report("no_op", "no_signal", _why_no_signal(run.signals, request.baseline, config), after)
     if not request.dry_run:
         check_target(Path(request.out_dir), artefact_bytes(model, config.lora.rank))
     with run.phase("load", 1):
@@ -147,8 +147,14 @@ def _gather(model: PolicyModel, request: StepRequest, run: Recorder) -> Material
     return Material(signals=run.signals, lessons=taught, base=base, prox=prox, prox_hidden=states)
 
 
-def _why_no_signal(signals: list[Signal]) -> str:
-    if any(signal.rl for signal in signals):
-        return "no signal: every reward equals the baseline and there is no hint"
+def _why_no_signal(signals: list[Signal], before: BaselineState, config: StepConfig) -> str:
+    """In the words of somebody who gave a thumb and wonders why nothing came of it."""
+    if verdicts := sum(signal.rl for signal in signals):
+        if config.advantage == "ema" and before.mean is None and before.prior_mean is None:
+            why = "one verdict alone has" if verdicts == 1 else "verdicts that are all alike have"
+            why += " nothing to be compared with yet"
+        else:
+            why = "every verdict is as good as what it is compared with"
+        return f"no signal: {why}; one that differs, or a correction in words, teaches"
     reasons = sorted({signal.reason for signal in signals if signal.reason})
     return f"no signal: {' | '.join(reasons) or 'no samples'}"

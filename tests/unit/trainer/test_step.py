@@ -12,6 +12,7 @@ import torch
 
 from trainer.artefact import MANIFEST, OPTIMIZER, WEIGHTS
 from trainer.contracts import (
+    BaselineState,
     InitRequest,
     ProgressEvent,
 )
@@ -71,13 +72,23 @@ def test_learning_rate_zero_changes_nothing(model: PolicyModel, sample: Make, re
     assert nothing_left(request)
 
 
-def test_equal_rewards_without_a_hint_are_no_signal_and_say_so(
-    model: PolicyModel, sample: Make, request_for: For
+@pytest.mark.parametrize(
+    "case",
+    [
+        (1, BaselineState(), "one verdict alone has nothing to be compared with yet"),
+        (3, BaselineState(), "verdicts that are all alike have nothing to be compared with yet"),
+        (1, BaselineState(mean=-1.0, count=1.0), "every verdict is as good as what it is compared with"),
+        (1, BaselineState(prior_mean=-1.0), "every verdict is as good as what it is compared with"),
+    ],
+)
+def test_equal_rewards_without_a_hint_are_no_signal_and_say_what_would_be(
+    model: PolicyModel, sample: Make, request_for: For, case: tuple[int, BaselineState, str]
 ) -> None:
-    request = request_for("one", [sample(seed, reward=-1.0) for seed in range(3)])
+    verdicts, before, why = case
+    request = request_for("one", [sample(seed, reward=-1.0) for seed in range(verdicts)], baseline=before)
     report = run_step(model, request)
     assert (report.outcome, report.code) == ("no_op", "no_signal")
-    assert report.reason == "no signal: every reward equals the baseline and there is no hint"
+    assert report.reason == f"no signal: {why}; one that differs, or a correction in words, teaches"
     assert report.baseline.mean == -1.0
     assert nothing_left(request)
 
