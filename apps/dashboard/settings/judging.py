@@ -10,6 +10,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts.models import EndUser, Membership
+from apps.adapters.models import Policy
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings.forms import RubricForm, TenantJudgeForm, complain
 from apps.judging.models import JudgeSettings, JudgeSpend, OptOut, Rubric
@@ -76,22 +77,22 @@ def judging(request: HttpRequest, place: Place) -> HttpResponse:
     )
 
 
-def _judging(request: HttpRequest, place: Place) -> forms.Form | None:
-    form = TenantJudgeForm(request.POST)
+def take_judging(form: forms.Form, place: Place, policy: Policy | None) -> forms.Form | None:
+    """Change how turns of a policy (None: all of them) are judged; return the form where it is not valid."""
     if not form.is_valid():
         return form
     wanted = {name: value if value != "" else None for name, value in form.cleaned_data.items()}
-    change_judging(tenant_id=place.tenant.pk, policy=None, changes=wanted, actor=place.actor)
+    change_judging(tenant_id=place.tenant.pk, policy=policy, changes=wanted, actor=place.actor)
     return None
 
 
-def _rubric(request: HttpRequest, place: Place) -> forms.Form | None:
-    form = RubricForm(request.POST)
+def take_rubric(form: RubricForm, place: Place, policy: Policy | None) -> forms.Form | None:
+    """Write the rubric of a policy (None: of the tenant); return the form where it is not taken."""
     if not form.is_valid():
         return form
     try:
         write_rubric(
-            tenant_id=place.tenant.pk, policy=None, text=form.cleaned_data["text"], actor=place.actor
+            tenant_id=place.tenant.pk, policy=policy, text=form.cleaned_data["text"], actor=place.actor
         )
     except AttuneError as error:
         complain(form, error)
@@ -127,6 +128,14 @@ def _in(request: HttpRequest, place: Place) -> forms.Form | None:
         raise Http404
     opt_in(tenant_id=place.tenant.pk, actor=place.actor, user_id=row.user_id, end_user_id=row.end_user_id)
     return None
+
+
+def _judging(request: HttpRequest, place: Place) -> forms.Form | None:
+    return take_judging(TenantJudgeForm(request.POST), place, None)
+
+
+def _rubric(request: HttpRequest, place: Place) -> forms.Form | None:
+    return take_rubric(RubricForm(request.POST), place, None)
 
 
 _ACTS = {"judging": _judging, "rubric": _rubric, "out": _out, "in": _in}

@@ -14,9 +14,9 @@ from apps.adapters.models import Policy, PolicyConfig
 from apps.adapters.services import change_policy
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings.forms import AnswerForm, ConfigForm, JudgeForm, RubricForm, complain
+from apps.dashboard.settings.judging import take_judging, take_rubric
 from apps.judging.models import JudgeSettings, Rubric
 from apps.judging.rules import active_rubric, rules_of
-from apps.judging.services import change_judging, write_rubric
 from apps.learning.config import resolve
 from apps.learning.configuring import OPERATORS, changes, configure
 from apps.learning.presets import PRESETS, preset_of
@@ -172,26 +172,11 @@ def _return(request: HttpRequest, place: Place, found: Policy) -> forms.Form | N
 
 
 def _rubric(request: HttpRequest, place: Place, found: Policy) -> forms.Form | None:
-    form = RubricForm(request.POST)
-    if not form.is_valid():
-        return form
-    try:
-        write_rubric(
-            tenant_id=place.tenant.pk, policy=found, text=form.cleaned_data["text"], actor=place.actor
-        )
-    except AttuneError as error:
-        complain(form, error)
-        return form
-    return None
+    return take_rubric(RubricForm(request.POST), place, found)
 
 
 def _judging(request: HttpRequest, place: Place, found: Policy) -> forms.Form | None:
-    form = JudgeForm(request.POST)
-    if not form.is_valid():
-        return form
-    wanted = {name: value if value != "" else None for name, value in form.cleaned_data.items()}
-    change_judging(tenant_id=place.tenant.pk, policy=found, changes=wanted, actor=place.actor)
-    return None
+    return take_judging(JudgeForm(request.POST), place, found)
 
 
 _ACTS = {

@@ -3,6 +3,7 @@
 import datetime as dt
 import uuid
 from dataclasses import dataclass
+from typing import TypeVar
 
 from django.db.models import Count, Q, QuerySet
 
@@ -13,6 +14,7 @@ from apps.learning.models import Sample, SampleState
 from apps.memory.models import Lesson, Preference
 from kernel.errors import InvalidInput, NotFound
 
+M = TypeVar("M", Preference, Lesson)
 ByVersion = dict[uuid.UUID, int]
 """Version -> samples that the run which made it had consumed."""
 
@@ -81,18 +83,14 @@ class Meant:
 
     def preferences(self) -> QuerySet[Preference]:
         """Return the preferences that go with the person; a session takes only what it said along (its evidence)."""
-        rows = Preference.objects.all()
-        if self.subject == Subject.EVERYTHING:
-            return rows
-        if self.subject == Subject.END_USER:
-            return rows.filter(end_user_id=self.key)
-        if self.subject == Subject.MEMBER:
-            return rows.filter(user_id=self.key, end_user__isnull=True)
-        return rows.none()
+        return self._theirs(Preference.objects.all())
 
     def lessons(self) -> QuerySet[Lesson]:
         """Return what the weights were being taught of the person's wishes."""
-        rows = Lesson.objects.all()
+        return self._theirs(Lesson.objects.all())
+
+    def _theirs(self, rows: QuerySet[M]) -> QuerySet[M]:
+        """Return those of rows of people that are of the one who is meant; a session is nobody."""
         if self.subject == Subject.EVERYTHING:
             return rows
         if self.subject == Subject.END_USER:
