@@ -4,38 +4,31 @@ import asyncio
 import hashlib
 import json
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import cache
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
-import aiohttp
-import orjson
 from django.conf import settings
 
 from apps.engines.chat import chat_format
 from apps.engines.replies import (
     Chunk,
     EngineBroken,
-    EngineGone,
     EngineRejected,
     EngineSilent,
     EngineUnavailable,
     Reply,
-    error_of,
     input_logprobs,
 )
 from apps.engines.router import passed_on
-from kernel.errors import AttuneError, InvalidInput
+from apps.engines.wire import ASK_S, Wire, parsed
+from kernel.errors import InvalidInput
 
-_CONNECT_S = 5.0
-_KEEPALIVE_S = 2.0  # the server closes idle connections after 5 s: never race it with a request
 _ABORT_S = 5.0
-_ASK_S = 15.0
-_MAX_REPLY_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +65,14 @@ class EngineClient:
         What the router would not pass on whole goes past it.
         """
         self.url = url.rstrip("/")
-        self._router = router.rstrip("/")
-        self._api_key = api_key
-        self._admin_key = admin_key or api_key
         self._vocab_size = vocab_size
-        self._timeout_s = timeout_s
-        self._session: aiohttp.ClientSession | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wire = Wire(
+            self.url,
+            api_key=api_key,
+            admin_key=admin_key or api_key,
+            timeout_s=timeout_s,
+            router=router.rstrip("/"),
+        )
         self._aborts: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
@@ -93,9 +87,7 @@ class EngineClient:
         """Wait for aborts that are on their way and close the connections."""
         if self._aborts:
             await asyncio.wait(self._aborts, timeout=_ABORT_S)
-        if self._session is not None and self._loop is asyncio.get_running_loop():
-            await self._session.close()
-        self._session = None
+        await self._wire.close()
 
     async def generate(
         self,
@@ -127,14 +119,14 @@ class EngineClient:
         }
         if top_logprobs:
             body["top_logprobs_num"] = top_logprobs
-        if self._router and passed_on(parameters):
+        if self._wire.router and passed_on(parameters):
             # which engine has proven the adapter, and has a slot for it, is decided here and not by the router
             body["model"] = self.url
         stop = sampling.get("stop") or ()
         reply = Reply(stop=(stop,) if isinstance(stop, str) else stop)
         begun = False
         try:
-            frames = self._frames(body) if stream else self._only_frame(body)
+            frames = self._wire.frames(body) if stream else self._wire.only_frame(body)
             async with aclosing(frames):
                 async for frame in frames:
                     chunk = reply.advance(frame)
@@ -176,7 +168,7 @@ class EngineClient:
             "stream": False,
             "lora_path": adapter,
         }
-        reply = await self._ask("POST", "/generate", body, timeout_s=timeout_s)
+        reply = await self._wire.ask("POST", "/generate", body, timeout_s=timeout_s)
         return input_logprobs(ids[first - 1 :], reply, vocab_size=self._vocabulary())
 
     async def load(self, name: str, path: str, *, timeout_s: float = 60.0) -> None:
@@ -199,7 +191,7 @@ class EngineClient:
 
     async def loaded(self) -> dict[str, str]:
         """Return the adapters that may be asked for now: served name to path."""
-        answer = await self._ask("GET", "/v1/models")
+        answer = await self._wire.ask("GET", "/v1/models")
         return {card["id"]: card["root"] for card in answer.get("data", []) if card.get("parent")}
 
     async def ready(self) -> bool:
@@ -208,7 +200,7 @@ class EngineClient:
         Raises EngineSilent where it does not answer in time, which says neither.
         """
         try:
-            async with self._answer("GET", "/ready", None, timeout_s=_ASK_S) as response:
+            async with self._wire.answer("GET", "/ready", None, timeout_s=ASK_S) as response:
                 return response.status == 200
         except EngineSilent:
             raise
@@ -221,7 +213,7 @@ class EngineClient:
 
     async def info(self) -> EngineInfo:
         """Return what the engine is and when it booted."""
-        said = await self._ask("GET", "/server_info")
+        said = await self._wire.ask("GET", "/server_info")
         # nothing in there is the time of the start; durations in nanoseconds and the random seed differ
         boot = json.dumps([said.get("startup_time"), said.get("random_seed")], sort_keys=True)
         return EngineInfo(
@@ -231,8 +223,6 @@ class EngineClient:
             max_lora_rank=int(said.get("max_lora_rank") or 0),
             max_loras_per_batch=int(said.get("max_loras_per_batch") or 0),
         )
-
-    # --- below: HTTP
 
     def _check_ids(self, ids: Sequence[int]) -> None:
         # an id outside the vocabulary kills the server
@@ -245,8 +235,8 @@ class EngineClient:
 
     async def _adapter(self, verb: str, body: dict[str, str], timeout_s: float) -> None:
         path = f"/{verb}_lora_adapter"
-        async with self._answer("POST", path, body, admin=True, timeout_s=timeout_s) as response:
-            answer = _parsed(await response.read())
+        async with self._wire.answer("POST", path, body, admin=True, timeout_s=timeout_s) as response:
+            answer = parsed(await response.read())
         if response.status == 200 and answer.get("success"):
             return
         reason = str(answer.get("error_message") or answer.get("error") or f"status {response.status}")
@@ -254,118 +244,6 @@ class EngineClient:
             return  # somebody else loaded it between our look and our call
         kind = EngineRejected if response.status == 400 else EngineUnavailable
         raise kind(f"the engine did not {verb} {body['lora_name']}: {reason}"[:400])
-
-    async def _only_frame(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
-        routed = "model" in body
-        async with self._answer(
-            "POST", "/generate", body, timeout_s=self._timeout_s, routed=routed
-        ) as response:
-            content = await response.read()
-        if response.status != 200:
-            raise await self._refusal(response.status, content, routed=routed)
-        yield _parsed(content)
-
-    async def _frames(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
-        """Yield the stream's frames; of those that arrived together only the last, as each holds all before."""
-        routed = "model" in body
-        async with self._answer("POST", "/generate", body, timeout_s=None, routed=routed) as response:
-            if response.status != 200:
-                raise await self._refusal(response.status, await response.read(), routed=routed)
-            rest = b""
-            async for data in response.content.iter_any():
-                *whole, rest = (rest + data).split(b"\n\n")
-                if len(rest) > _MAX_REPLY_BYTES:
-                    raise EngineBroken("the engine sent a frame without an end")
-                frames = [line[5:].strip() for line in whole if line.startswith(b"data:")]
-                frames = [frame for frame in frames if frame != b"[DONE]"]
-                if frames:
-                    last = _parsed(frames[-1])
-                    if "error" in last and len(frames) > 1:
-                        yield _parsed(frames[-2])  # what was written before the failure counts
-                    yield last
-
-    async def _refusal(self, status: int, content: bytes, *, routed: bool) -> AttuneError:
-        """Return what a refusal means. A router that cannot reach the engine does not say whether that is gone."""
-        error = error_of(status, _message(content))
-        if routed and type(error) is EngineUnavailable:
-            try:
-                async with self._answer("GET", "/ready", None, timeout_s=_CONNECT_S):
-                    pass
-            except EngineGone as gone:
-                return gone
-            except EngineUnavailable:
-                pass
-        return error
-
-    async def _ask(
-        self,
-        method: str,
-        path: str,
-        body: dict[str, Any] | None = None,
-        *,
-        timeout_s: float | None = None,
-    ) -> dict[str, Any]:
-        async with self._answer(method, path, body, timeout_s=timeout_s or _ASK_S) as response:
-            content = await response.read()
-            if response.status != 200:
-                raise error_of(response.status, _message(content))
-            return _parsed(content)
-
-    @asynccontextmanager
-    async def _answer(
-        self,
-        method: str,
-        path: str,
-        body: dict[str, Any] | None,
-        *,
-        timeout_s: float | None,
-        admin: bool = False,
-        routed: bool = False,
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Open one request. `timeout_s` bounds all of it; None bounds each wait for bytes instead."""
-        key = self._admin_key if admin else self._api_key
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        through = self._router if routed else self.url
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-        try:
-            async with self._connections().request(
-                method,
-                f"{through}{path}",
-                data=None if body is None else orjson.dumps(body),
-                headers=headers,
-                timeout=aiohttp.ClientTimeout(
-                    total=timeout_s, sock_connect=_CONNECT_S, sock_read=self._timeout_s
-                ),
-            ) as response:
-                yield response
-        except aiohttp.ClientPayloadError as error:
-            raise EngineBroken("the connection to the engine broke in the middle of an answer") from error
-        except aiohttp.ConnectionTimeoutError as error:
-            raise self._nobody(through) from error
-        except TimeoutError as error:
-            raise EngineSilent("the engine does not answer in time", retry_after_s=1.0) from error
-        except aiohttp.ClientConnectorError as error:
-            raise self._nobody(through) from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise EngineUnavailable(
-                f"the engine does not answer ({type(error).__name__})", retry_after_s=1.0
-            ) from error
-
-    def _nobody(self, through: str) -> EngineUnavailable:
-        if through != self.url:
-            return EngineUnavailable("the router does not answer", retry_after_s=1.0)
-        return EngineGone("nobody answers at the engine's address", retry_after_s=1.0)
-
-    def _connections(self) -> aiohttp.ClientSession:
-        loop = asyncio.get_running_loop()
-        if self._session is None or self._session.closed or self._loop is not loop:
-            self._loop = loop
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S),
-                trust_env=False,
-            )
-        return self._session
 
     def _abort_soon(self, rid: str) -> None:
         # the server notices a closed connection only seconds later; told so, it stops with the next token
@@ -375,30 +253,12 @@ class EngineClient:
 
     async def _abort(self, rid: str) -> None:
         try:
-            async with self._answer(
+            async with self._wire.answer(
                 "POST", "/abort_request", {"rid": rid}, admin=True, timeout_s=_ABORT_S
             ) as response:
                 await response.read()
         except EngineUnavailable:
             return  # the closed connection is the second way by which it learns
-
-
-def _parsed(content: bytes) -> dict[str, Any]:
-    try:
-        value = orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        raise EngineBroken("the engine's answer is not JSON") from error
-    if not isinstance(value, dict):
-        raise EngineBroken("the engine's answer is not an object")
-    return value
-
-
-def _message(content: bytes) -> str:
-    try:
-        error = _parsed(content).get("error", "")
-    except EngineBroken:
-        return ""
-    return str(error.get("message", "") if isinstance(error, dict) else error)
 
 
 def _own_seed() -> dict[str, int]:

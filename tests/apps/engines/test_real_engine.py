@@ -83,7 +83,7 @@ async def test_leaving_a_reply_frees_the_engine_within_a_second(engine: Engine) 
 
 
 async def _running(client: EngineClient) -> int:
-    loads = (await client._ask("GET", "/v1/loads"))["loads"]
+    loads = (await client._wire.ask("GET", "/v1/loads"))["loads"]
     return sum(load["num_running_reqs"] + load["num_waiting_reqs"] for load in loads)
 
 
