@@ -37,5 +37,10 @@ def test_the_command_says_what_is_past_its_bound(acme: Rows, tmp_path: Path) -> 
     assert said["measures"]["rollout_k3"]["past"] is True
     assert said["measures"]["ess"]["readings"][0]["bound"] == 0.4
     assert [row["measure"] for row in said["crossings"]] == ["rollout_k3"]
+    assert json.loads(run(weights=True)) == {
+        "unreachable": 0.0,
+        "ess": 1.0,
+        "samples": {str(acme.sample.pk): 1.0},
+    }
     with pytest.raises(CommandError, match="acme has no policy other"):
         call_command("drift", tenant="acme", policy="other")

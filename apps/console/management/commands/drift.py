@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
 from apps.accounts.selectors import tenant_by_slug
 from apps.adapters.models import Policy
+from apps.learning.drift.deploy import WEEK
 from apps.learning.drift.models import Gauge
 from apps.learning.drift.pauses import why_paused
+from apps.learning.drift.selection import inverse_propensity
 from apps.learning.drift.selectors import Series, crossings, series
 from kernel.errors import AttuneError
 from kernel.tenancy import system_scope, tenant_scope
@@ -24,6 +27,12 @@ class Command(BaseCommand):
         parser.add_argument("--tenant", required=True, help="slug of the tenant")
         parser.add_argument("--policy", required=True, help="name of the policy")
         parser.add_argument("--json", action="store_true", help="print every reading as JSON")
+        parser.add_argument(
+            "--weights",
+            action="store_true",
+            help="print, as JSON, a weight for each sample of the last seven days: what the filters let through then "
+            "stands for all turns of its kind",
+        )
         parser.add_argument(
             "--plot", type=Path, metavar="FILE", help="draw the measures over time into a PNG"
         )
@@ -39,6 +48,9 @@ class Command(BaseCommand):
             policy = Policy.objects.filter(name=options["policy"]).first()
             if policy is None:
                 raise CommandError(f"{tenant.slug} has no policy {options['policy']}")
+            if options["weights"]:
+                self.stdout.write(json.dumps(_weights(policy), indent=2))
+                return
             found = series(policy.pk)
             happened: list[dict[str, Any]] = [
                 {
@@ -72,6 +84,16 @@ class Command(BaseCommand):
         for row in happened:
             self.stdout.write(f"{row['at'][:19]} {row['words']}. {row['done']}")
         self.stdout.write(f"Training is paused: {paused}" if paused else "Training is not paused.")
+
+
+def _weights(policy: Policy) -> dict[str, Any]:
+    until = timezone.now()
+    found = inverse_propensity(policy, since=until - WEEK, until=until)
+    return {
+        "unreachable": found.unreachable,
+        "ess": found.ess,
+        "samples": {str(sample_id): weight for sample_id, weight in found.by_sample.items()},
+    }
 
 
 def plot(found: list[Series], file: Path, *, title: str) -> None:
