@@ -16,7 +16,7 @@ class NewRubricRequest:
     """A rubric to be judged by from now on.
 
     Attributes:
-        text (str): Empty: back to the built-in one (for a policy: its own no longer counts, nor does the tenant's).
+        text (str): Empty: back to one level above (for a policy the tenant's, for the tenant the built-in one).
         policy (None | Unset | UUID): null: all of them.
     """
 
