@@ -11,6 +11,7 @@ from apps.adapters import store
 from apps.alerts import delivery as alerts
 from apps.conversations import services as conversations
 from apps.engines import services as engines
+from apps.governance import retention
 from apps.governance.erasure import work as erasures
 from apps.governance.export import files as export_files
 from apps.governance.export import jobs as exports
@@ -91,6 +92,13 @@ def forget_groundless() -> None:
     """Delete preferences whose sessions are gone; no prompt is told of them since."""
     with system_scope("groundless preferences"):
         memory.forget_groundless()
+
+
+@task("workers.upkeep.begin_sweeps")
+def begin_sweeps() -> None:
+    """Begin to delete the sessions that are older than their policies keep them."""
+    if begun := retention.begin_due():
+        logger.info("sessions go by age in %d policies", begun)
 
 
 @task("workers.upkeep.read_weeks")

@@ -3,7 +3,8 @@
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce
 
 from apps.accounts.models import EndUser
 from apps.adapters.models import AdapterVersion, Policy
@@ -43,6 +44,7 @@ class Session(TenantModel):
         indexes = [
             models.Index(fields=["tenant", "-created_at"], name="session_by_tenant"),
             models.Index(fields=["last_turn_at"], condition=Q(idle_at=None), name="session_open"),
+            models.Index(F("policy"), Coalesce("last_turn_at", "created_at"), name="session_by_age"),
         ]
 
     def __str__(self) -> str:
@@ -85,7 +87,8 @@ class Turn(TenantModel):
     `output_ids`, `output_logprobs` come from the engine as they are; nothing is ever tokenised again.
     """
 
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="turns")
+    # found by `turn_by_session`, which begins with it
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="turns", db_index=False)
     parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
     key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="+")
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="turns")
@@ -154,6 +157,14 @@ class Turn(TenantModel):
     next_turn = models.OneToOneField(
         "self", null=True, on_delete=models.SET_NULL, related_name="supplies_next_state_of"
     )
+    repeats = models.ForeignKey(
+        "self",
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="repeated_by",
+        db_index=False,
+        help_text="The turn whose question a shadow rollout asks once more, which goes with it.",
+    )
 
     OPEN = Q(state=TurnState.PENDING) | Q(presumed_lost_at__isnull=False)
     """Turns of which is not known yet how they end."""
@@ -185,6 +196,7 @@ class Turn(TenantModel):
             models.Index(
                 fields=["created_at"], condition=Q(presumed_lost_at__isnull=False), name="turn_presumed_lost"
             ),
+            models.Index(fields=["repeats"], condition=Q(repeats__isnull=False), name="turn_by_repeated"),
         ]
 
     def __str__(self) -> str:

@@ -16,6 +16,7 @@ from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from apps.accounts.models import EndUser, Membership
+from apps.adapters.models import Policy
 from apps.conversations.models import Session
 from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
@@ -42,6 +43,7 @@ SHOWN = 10
 MOST_LINES = 20_000
 """Of the audit log as CSV; the export holds all of it."""
 _TEXT = 200
+_TYPED = 60
 
 
 @require_safe
@@ -70,13 +72,18 @@ def progress(request: HttpRequest, place: Place) -> HttpResponse:
 
 def _work() -> dict[str, Any]:
     exports = list(Export.objects.order_by("-created_at", "-id")[:SHOWN])
-    erasures = list(Erasure.objects.order_by("-created_at", "-id")[:SHOWN])
+    newest = Erasure.objects.order_by("-created_at", "-id")
+    erasures = list(newest.exclude(subject=Subject.AGED)[:SHOWN])
+    sweeps = list(newest.filter(subject=Subject.AGED)[:SHOWN])
+    swept = {one.subject_id for one in sweeps if one.subject_id is not None}
+    named: dict[Any, str] = dict(Policy.objects.filter(pk__in=swept).values_list("pk", "name"))
     return {
         "exports": exports,
         "erasures": [{"row": one, "what": _named(one), "done": _gone(one)} for one in erasures],
+        "sweeps": [{"row": one, "policy": named.get(one.subject_id)} for one in sweeps],
         "exporting": any(one.state in OPEN_EXPORT_STATES for one in exports),
         "moving": any(one.state in OPEN_EXPORT_STATES for one in exports)
-        or any(one.state == ErasureState.OPEN for one in erasures),
+        or any(one.state == ErasureState.OPEN for one in (*erasures, *sweeps)),
         "ready": ExportState.READY,
         "now": timezone.now(),
     }
@@ -94,6 +101,7 @@ def _named(erasure: Erasure) -> str:
         Subject.END_USER: "End user",
         Subject.MEMBER: "Member",
         Subject.EVERYTHING: "Everything that was said",
+        Subject.AGED: f"Sessions older than {erasure.older_than_days} days, of the policy",
     }
     return " ".join(filter(None, (words[Subject(erasure.subject)], str(erasure.subject_id or "")[-8:])))
 
@@ -144,7 +152,7 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
     """Show what a deletion would take and which versions learned from it; do it once that was confirmed."""
     asked = request.POST if request.method == "POST" else request.GET
     subject = asked.get("subject", "")
-    if subject not in Subject.values:
+    if subject not in Subject.values or subject == Subject.AGED:
         raise Http404
     if subject == Subject.EVERYTHING and not place.owns:
         raise PermissionDenied
@@ -152,7 +160,8 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
     if meant is None:
         messages.error(request, f"Nobody is called {name} in requests of this tenant.")
         return redirect("dashboard:data", tenant=place.tenant.slug)
-    wrong = meant.id is None and asked.get("typed", "") != place.tenant.slug
+    typed = place.tenant.slug if meant.id is None else _typed(meant.id, name)
+    wrong = asked.get("typed", "") != typed
     if request.method == "POST" and not wrong:
         erasure = request_erasure(tenant_id=place.tenant.pk, meant=meant, actor=place.actor)
         return redirect("dashboard:deletion", tenant=place.tenant.slug, erasure_id=erasure.pk)
@@ -163,12 +172,19 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
         section="data",
         meant=meant,
         name=name,
+        typed=typed,
         wrong=wrong and request.method == "POST",
         n_sessions=meant.sessions().count(),
         n_turns=turns.count(),
         n_preferences=meant.preferences().count(),
         known=known_of(consumed_by_version(turns)),
     )
+
+
+def _typed(key: uuid.UUID, name: str) -> str:
+    """Return what is typed to confirm: the name, or the end of the id where there is none that everybody can type."""
+    speaks = name != str(key) and name.isprintable() and name == " ".join(name.split())
+    return name if speaks and len(name) <= _TYPED else str(key)[-8:]
 
 
 def _meant(place: Place, subject: Subject, key: str, name: str) -> tuple[Meant | None, str]:
@@ -228,6 +244,7 @@ _KINDS = {
     "lesson": "lessons",
     "enduser": "end users",
     "trajectory": "attempts",
+    "optout": "ended opt-outs",
     "export": "archives",
 }
 

@@ -90,6 +90,7 @@ class Subject(models.TextChoices):
     END_USER = "end_user"
     MEMBER = "member"
     EVERYTHING = "everything"
+    AGED = "aged"  # sessions of a policy in which nothing was said for longer than it keeps them
 
 
 class ErasureState(models.TextChoices):
@@ -107,8 +108,13 @@ class Erasure(TenantModel):
     )
     subject = models.CharField(max_length=10, choices=Subject.choices)
     subject_id = models.UUIDField(
-        null=True, help_text="The session, end user or member; empty: everything of the tenant."
+        null=True,
+        help_text="The session, end user, member or (aged) policy; empty: everything of the tenant.",
     )
+    older_than_days = models.PositiveSmallIntegerField(
+        null=True, help_text="Of what is aged: days without a turn, before it was asked for."
+    )
+    idempotency_key = models.CharField(max_length=255, null=True, help_text="Of the wish for it, if any.")
     state = models.CharField(max_length=10, choices=ErasureState.choices, default=ErasureState.OPEN)
     turns_total = models.PositiveBigIntegerField(help_text="Turns there were when it was asked for.")
     deleted = models.JSONField(default=dict, help_text="Rows that are gone, by kind.")
@@ -128,10 +134,20 @@ class Erasure(TenantModel):
             models.CheckConstraint(
                 condition=Q(subject=Subject.EVERYTHING, subject_id__isnull=True)
                 | (
-                    Q(subject__in=[Subject.SESSION, Subject.END_USER, Subject.MEMBER])
+                    Q(subject__in=[Subject.SESSION, Subject.END_USER, Subject.MEMBER, Subject.AGED])
                     & Q(subject_id__isnull=False)
                 ),
                 name="erasure_of_something",
+            ),
+            models.CheckConstraint(
+                condition=Q(subject=Subject.AGED, older_than_days__isnull=False, older_than_days__gte=1)
+                | (~Q(subject=Subject.AGED) & Q(older_than_days__isnull=True)),
+                name="erasure_aged_by_days",
+            ),
+            models.UniqueConstraint(
+                fields=["tenant", "idempotency_key"],
+                condition=Q(idempotency_key__isnull=False),
+                name="erasure_once_per_idempotency_key",
             ),
             models.CheckConstraint(
                 condition=Q(state=ErasureState.OPEN, finished_at__isnull=True)
@@ -142,6 +158,11 @@ class Erasure(TenantModel):
         indexes = [
             models.Index(fields=["tenant", "-created_at"], name="erasure_by_tenant"),
             models.Index(fields=["moved_at"], condition=Q(state=ErasureState.OPEN), name="erasure_open"),
+            models.Index(
+                fields=["subject_id", "-created_at"],
+                condition=Q(subject=Subject.AGED),
+                name="erasure_aged_by_policy",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -26,7 +26,7 @@ Weight = Annotated[float, Limits(0, 100)]
 
 @dataclass(frozen=True, slots=True)
 class TrainingConfig:
-    """Everything that shapes when and how a policy makes a step."""
+    """Everything that shapes when and how a policy makes a step, and how long what it may learn from is kept."""
 
     lr: Annotated[float, Limits(0, 1)]
     """Learning rate of AdamW, dimensionless; 0 changes nothing."""
@@ -153,6 +153,8 @@ class TrainingConfig:
     """How often a run is tried before it fails, count."""
     refusals: Annotated[int, Limits(1, 100)] = 2
     """A sample is set aside after so many steps with it were thrown away, count."""
+    retention_days: Annotated[int, Limits(1, 3650)] | None = None
+    """Sessions in which nothing was said for longer are deleted, whatever still waits of them, days; None: they are kept."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the values as plain data."""

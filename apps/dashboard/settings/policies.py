@@ -1,6 +1,7 @@
 """One policy's settings: whether and how it learns, by which rubric, and what that was before."""
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -8,13 +9,16 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from apps.adapters.models import Policy, PolicyConfig
 from apps.adapters.services import change_policy
 from apps.dashboard.places import Place, tenant_page
+from apps.dashboard.settings import retention
 from apps.dashboard.settings.forms import AnswerForm, ConfigForm, JudgeForm, RubricForm, complain
 from apps.dashboard.settings.judging import take_judging, take_rubric
+from apps.governance.retention import MOST_COUNTED, outlook
 from apps.judging.models import JudgeSettings, Rubric
 from apps.judging.rules import active_rubric, rules_of
 from apps.learning.config import resolve
@@ -46,6 +50,8 @@ def policy(request: HttpRequest, place: Place, policy_id: uuid.UUID) -> HttpResp
         except AttuneError as error:  # about no field of the page's forms
             messages.error(request, error.message)
             return again
+        if isinstance(wrong, HttpResponse):
+            return wrong
         if wrong is None:
             messages.success(request, "Saved.")
             return again
@@ -58,12 +64,15 @@ def _page(request: HttpRequest, place: Place, found: Policy, filled: dict[str, f
     rows = list(PolicyConfig.objects.filter(policy=found).order_by("-number")[: SHOWN + 1])
     rubric, rules = active_rubric(found), rules_of(found)
     own = JudgeSettings.objects.filter(policy=found).first() or JudgeSettings()
-    now = _resolved(found)
+    now, aging = _resolved(found), outlook(found)
     shown: dict[str, forms.Form] = {
         "answer": AnswerForm(
             initial={"temperature": found.temperature, "training_enabled": found.training_enabled}
         ),
         "config": ConfigForm(initial={**now, "number": found.config_number}),
+        "retention": retention.RetentionForm(
+            initial={"retention_days": now["retention_days"], "number": found.config_number}
+        ),
         "rubric": RubricForm(initial={"text": rubric.text if rubric and rubric.policy_id else ""}),
         "judging": JudgeForm(initial={"votes": own.votes, "personal_data": own.personal_data}),
         **filled,
@@ -81,6 +90,9 @@ def _page(request: HttpRequest, place: Place, found: Policy, filled: dict[str, f
         rubric=rubric,
         rubrics=Rubric.objects.filter(policy=found).order_by("-number")[:SHOWN],
         rules=rules,
+        outlook=aging,
+        counted=min(aging.sessions, MOST_COUNTED),
+        later=aging.at > timezone.now(),
     )
 
 
@@ -155,7 +167,7 @@ def _choose(request: HttpRequest, place: Place, found: Policy) -> forms.Form | N
     return None
 
 
-def _return(request: HttpRequest, place: Place, found: Policy) -> forms.Form | None:
+def _return(request: HttpRequest, place: Place, found: Policy) -> HttpResponse | None:
     """Let what once was hold again, as a new configuration."""
     number = request.POST.get("number", "")
     if not number.isdecimal() or len(number) > LONGEST_NUMBER:
@@ -164,6 +176,8 @@ def _return(request: HttpRequest, place: Place, found: Policy) -> forms.Form | N
     if row is None:
         raise Http404
     kept = {name: value for name, value in row.overrides.items() if name not in OPERATORS}
+    if (question := retention.ask_first(request, place, found, kept.get("retention_days"))) is not None:
+        return question
     try:
         configure(policy_id=found.pk, actor=place.actor, config=kept, whole=True)
     except InvalidInput as error:
@@ -179,9 +193,10 @@ def _judging(request: HttpRequest, place: Place, found: Policy) -> forms.Form | 
     return take_judging(JudgeForm(request.POST), place, found)
 
 
-_ACTS = {
+_ACTS: dict[str, Callable[[HttpRequest, Place, Policy], forms.Form | HttpResponse | None]] = {
     "answer": _answer,
     "config": _config,
+    "retention": retention.change,
     "preset": _choose,
     "return": _return,
     "rubric": _rubric,

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from apps.accounts.models import EndUser, Membership
+from apps.adapters.models import Policy
 from apps.conversations.models import Session, Turn, TurnKind
 from apps.governance.models import Erasure, Subject
 from apps.learning.models import Sample, SampleState
@@ -21,15 +23,24 @@ ByVersion = dict[uuid.UUID, int]
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """A session, an end user, a member, or (id None) everything of the tenant in scope."""
+    """A session, an end user, a member, what is aged of a policy, or (id None) everything of the tenant in scope."""
 
     subject: Subject
     id: uuid.UUID | None = None
+    until: dt.datetime | None = None
+    """Of what is aged: the sessions that go had their last turn before then."""
 
     @classmethod
     def of(cls, erasure: Erasure) -> "Meant":
         """Return what a deletion is about."""
-        return cls(Subject(erasure.subject), erasure.subject_id)
+        days = erasure.older_than_days
+        until = None if days is None else erasure.created_at - dt.timedelta(days=days)
+        return cls(Subject(erasure.subject), erasure.subject_id, until)
+
+    @classmethod
+    def aged(cls, policy_id: uuid.UUID, *, days: int, at: dt.datetime) -> "Meant":
+        """Return the sessions of a policy in which, at a moment, nothing was said for longer than `days`."""
+        return cls(Subject.AGED, policy_id, at - dt.timedelta(days=days))
 
     def check(self) -> None:
         """Raise NotFound where the tenant in scope has no such thing, InvalidInput where an id is missing or too much."""
@@ -51,6 +62,8 @@ class Meant:
             return Session.objects.filter(pk=self.key).exists()
         if self.subject == Subject.END_USER:
             return EndUser.objects.filter(pk=self.key).exists()
+        if self.subject == Subject.AGED:
+            return Policy.objects.filter(pk=self.key).exists()
         # somebody who left the tenant may have said things in it
         return Membership.objects.filter(user_id=self.key).exists() or self.sessions().exists()
 
@@ -67,13 +80,23 @@ class Meant:
             return rows.filter(end_user_id=self.key)
         if self.subject == Subject.MEMBER:
             return rows.filter(user_id=self.key, end_user__isnull=True)
+        if self.subject == Subject.AGED:
+            # as the index has it; the last turn's moment is written by every request, so what goes on is young again
+            said_at = Coalesce("last_turn_at", "created_at")
+            return rows.alias(said_at=said_at).filter(policy_id=self.key, said_at__lt=self.until)
         return rows.filter(Q(pk=self.key) | self._shadows())
+
+    def oldest_first(self) -> tuple[str, ...]:
+        """Return the order in which its sessions go, one that an index has."""
+        return ("said_at",) if self.subject == Subject.AGED else ("created_at", "id")
 
     def sessions_until(self, asked_at: dt.datetime) -> QuerySet[Session]:
         """Return the sessions that were there when the deletion was asked for.
 
         Of what repeats them (shadow sessions) the later ones too: their questions are older than they are.
         """
+        if self.subject == Subject.AGED:
+            return self.sessions()
         return self.sessions().filter(Q(created_at__lte=asked_at) | Q(kind=TurnKind.SHADOW))
 
     def _shadows(self) -> Q:

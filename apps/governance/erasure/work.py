@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from apps.accounts.models import EndUser
 from apps.conversations.models import Session, Turn, TurnState
+from apps.governance.erasure.aged import is_called_off
 from apps.governance.erasure.requests import announce
 from apps.governance.erasure.subjects import Meant, consumed_by_version
 from apps.governance.export.jobs import end_all
@@ -24,6 +25,7 @@ from apps.judging.models import Judgement, OptOut
 from apps.learning import runs
 from apps.learning.models import Sample, SampleState
 from apps.memory.models import Preference
+from apps.memory.services import forget_groundless, keep_pinned
 from kernel import audit
 from kernel.errors import Conflict
 from kernel.locks import locked
@@ -80,6 +82,8 @@ def _step(erasure_id: uuid.UUID) -> Step:
         if erasure is None or erasure.state == ErasureState.DONE:
             return Step.DONE
         meant = Meant.of(erasure)
+        if is_called_off(erasure):
+            return _last(erasure, meant)
         if _forget_wishes(erasure, meant):
             return Step.MORE
         due = meant.sessions_until(erasure.created_at)
@@ -90,13 +94,7 @@ def _step(erasure_id: uuid.UUID) -> Step:
             _note(erasure, {}, reason="waits for a reply that is being written")
             announce(erasure, delay_s=WAIT_S)
             return Step.WAITS
-        some = (
-            Turn.objects.filter(session__in=sessions)
-            .order_by("-created_at", "-id")  # children before parents
-            .values_list("pk", flat=True)[:TURNS_AT_ONCE]
-        )
-        rows = locked(Turn.objects.filter(pk__in=list(some)), to_delete=True)
-        turns = list(rows.values_list("pk", flat=True))
+        sessions, turns = _some_turns(sessions)
         holding = _runs_that_hold(turns)
         if not holding:
             _delete(erasure, sessions, turns)
@@ -110,12 +108,32 @@ def _some_sessions(due: QuerySet[Session], meant: Meant) -> list[uuid.UUID]:
     if meant.subject == Subject.SESSION and due.exclude(pk=meant.key).exists():
         due = due.exclude(pk=meant.key)  # goes last: the others are found by it
     pending = Turn.objects.filter(session=OuterRef("pk"), state=TurnState.PENDING)
-    some = due.filter(~Exists(pending)).order_by("created_at", "id").values_list("pk", flat=True)
-    rows = Session.objects.filter(pk__in=list(some[:SESSIONS_AT_ONCE]))
-    found = list(locked(rows, skip_locked=True, to_delete=True).values_list("pk", flat=True))
+    some = due.filter(~Exists(pending)).order_by(*meant.oldest_first()).values_list("pk", flat=True)
+    found = _locked(due, list(some[:SESSIONS_AT_ONCE]))
     # a request may have been admitted before they were locked
     busy = Turn.objects.filter(session__in=found, state=TurnState.PENDING)
     return sorted(set(found) - set(busy.values_list("session_id", flat=True)))
+
+
+def _locked(due: QuerySet[Session], some: Sequence[uuid.UUID]) -> list[uuid.UUID]:
+    """Lock sessions that nobody else holds; return those that are still due: one that went on is not aged any more."""
+    rows = locked(due.filter(pk__in=some), skip_locked=True, to_delete=True)
+    return list(rows.values_list("pk", flat=True))
+
+
+def _some_turns(sessions: list[uuid.UUID]) -> tuple[list[uuid.UUID], list[uuid.UUID]]:
+    """Lock the turns that go next; return them with the sessions that may be empty then: first what repeats a question of theirs."""
+    turns = list(
+        Turn.objects.filter(session__in=sessions)
+        .order_by("-session_id", "-created_at")  # children before parents, in the order of an index
+        .values_list("pk", flat=True)[:TURNS_AT_ONCE]
+    )
+    repeating = Turn.objects.filter(repeats__in=turns).exclude(pk__in=turns)
+    if found := dict(repeating.values_list("pk", "session_id")[:TURNS_AT_ONCE]):
+        theirs = locked(Session.objects.filter(pk__in=set(found.values())), to_delete=True)
+        sessions, turns = list(theirs.values_list("pk", flat=True)), list(found)
+    rows = locked(Turn.objects.filter(pk__in=turns), to_delete=True)
+    return sessions, list(rows.values_list("pk", flat=True))
 
 
 def _runs_that_hold(turns: Sequence[uuid.UUID]) -> list[uuid.UUID]:
@@ -145,10 +163,16 @@ def _delete(erasure: Erasure, sessions: Sequence[uuid.UUID], turns: Sequence[uui
             LearnedFrom.objects.filter(pk=made.pk).update(samples=F("samples") + count)
     for judgement in locked(Judgement.objects.filter(turn__in=rows), to_delete=True):
         spend.release(judgement)  # whoever asks the judge finds it gone
+    is_aged = erasure.subject == Subject.AGED
+    groundless = keep_pinned(turns) if is_aged else []
     _, gone = rows.only("pk").delete()
+    wishes = {"preference": forget_groundless(among=groundless)} if groundless else {}
     left = Turn.objects.filter(session=OuterRef("pk"))
-    _, emptied = Session.objects.filter(~Exists(left), pk__in=sessions).delete()
-    _note(erasure, _sum(gone, emptied))
+    emptied = Session.objects.filter(~Exists(left), pk__in=sessions)
+    people = set(emptied.values_list("end_user_id", flat=True)) - {None} if is_aged else set()
+    _, sessions_gone = emptied.delete()
+    unheard = _forget_unheard(EndUser.objects.filter(pk__in=people)) if people else {}
+    _note(erasure, _sum(_sum(gone, sessions_gone), _sum(wishes, unheard)))
 
 
 def _forget_wishes(erasure: Erasure, meant: Meant) -> bool:
@@ -163,15 +187,22 @@ def _forget_wishes(erasure: Erasure, meant: Meant) -> bool:
 
 
 def _forget_people(erasure: Erasure, meant: Meant) -> bool:
-    """Delete some end users who said nothing since; whether there were any.
-
-    One who opted out is kept, as a name: without it, whatever that person says next would be learned from.
-    """
+    """Delete some end users who said nothing since; whether there were any."""
     if meant.subject not in (Subject.END_USER, Subject.EVERYTHING):
         return False
     people = EndUser.objects.filter(created_at__lte=erasure.created_at)
     if meant.subject == Subject.END_USER:
         people = people.filter(pk=meant.key)
+    gone = _forget_unheard(people)
+    _note(erasure, gone)
+    return bool(gone)
+
+
+def _forget_unheard(people: QuerySet[EndUser]) -> Mapping[str, int]:
+    """Delete some end users of whom nothing is left but the name; return what is gone.
+
+    One who opted out is kept, as a name: without it, whatever that person says next would be learned from.
+    """
     idle = people.filter(
         ~Exists(OptOut.objects.filter(end_user=OuterRef("pk"), ended_at=None)),
         ~Exists(Session.objects.filter(end_user=OuterRef("pk"))),
@@ -181,24 +212,28 @@ def _forget_people(erasure: Erasure, meant: Meant) -> bool:
     held = list(locked(idle, to_delete=True)[:ROWS_AT_ONCE])
     said = Session.objects.filter(end_user__in=held).values_list("end_user_id", flat=True)
     _, gone = EndUser.objects.filter(pk__in={one.pk for one in held} - set(said)).delete()
-    _note(erasure, gone)
-    return bool(gone)
+    return gone
 
 
 def _last(erasure: Erasure, meant: Meant) -> Step:
-    """Delete what is left, end archives that hold what is gone, and say that it is done."""
+    """Delete what is left, end archives that hold what is gone, and say that it is done.
+
+    What is only aged may stay in an archive, which goes by itself within days.
+    """
+    is_aged = meant.subject == Subject.AGED
     _, gone = meant.lessons().filter(created_at__lte=erasure.created_at).delete()
-    ended = end_all(erasure.tenant_id, "it held what was deleted since")
+    ended = 0 if is_aged else end_all(erasure.tenant_id, "it held what was deleted since")
     _note(erasure, _sum(gone, {"export": ended} if ended else {}))
     erasure.state, erasure.finished_at = ErasureState.DONE, timezone.now()
     erasure.save(update_fields=["state", "finished_at"])
     learned = erasure.learned.select_related("version").order_by("version__number")
     audit.record(
         actor=ACTOR,
-        action="data.deleted",
+        action="data.aged" if is_aged else "data.deleted",
         target=f"erasure:{erasure.pk}",
         tenant_id=erasure.tenant_id,
         detail={
+            **({"policy": str(meant.key), "older_than_days": erasure.older_than_days} if is_aged else {}),
             "deleted": erasure.deleted,
             "versions_that_had_learned": {one.version.served_name: one.samples for one in learned},
         },

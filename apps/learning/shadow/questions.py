@@ -7,6 +7,7 @@ asked with the `evaluate` scope is left out.
 import hashlib
 import json
 import re
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -35,7 +36,13 @@ class Question:
 
     messages: tuple[dict[str, Any], ...]
     key: str
-    stored: bool
+    asked_in: uuid.UUID | None = None
+    """The turn that asked it; None for a neutral one."""
+
+    @property
+    def stored(self) -> bool:
+        """Whether a person asked it."""
+        return self.asked_in is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +76,24 @@ def teaching_questions(policy: Policy, person: Person) -> list[Question]:
     never = _measured(policy) | {key_of(text) for text in neutral().choosing}
     mode = rules_of(policy).personal_data
     found: dict[str, Question] = {}
-    for messages in _asked(policy, person):
+    for turn_id, messages in _asked(policy, person):
         key = key_of(messages[-1]["content"])
         if len(found) == MANY:
             break
         taken = key in never or key in found
         if not taken and not why_not_trained_on(mode, request=messages, reply={}, next_state=None):
-            found[key] = Question(tuple(messages), key, stored=True)
+            found[key] = Question(tuple(messages), key, turn_id)
     system = _system(list(found.values()))
     for text in neutral().teaching:
         key = key_of(text)
         if len(found) >= FEW:
             break
         if key not in never and key not in found:
-            found[key] = Question((*system, {"role": "user", "content": text}), key, stored=False)
+            found[key] = Question((*system, {"role": "user", "content": text}), key)
     return list(found.values())
 
 
-def _asked(policy: Policy, person: Person) -> list[list[dict[str, Any]]]:
+def _asked(policy: Policy, person: Person) -> list[tuple[uuid.UUID, list[dict[str, Any]]]]:
     """Return the first requests of the person's sessions: one question each, without tools."""
     turns = (
         Turn.objects.filter(
@@ -100,9 +107,9 @@ def _asked(policy: Policy, person: Person) -> list[list[dict[str, Any]]]:
             session__end_user_id=person.end_user_id,
         )
         .order_by("-id")
-        .values_list("messages", flat=True)[:_LOOK_AT]
+        .values_list("id", "messages")[:_LOOK_AT]
     )
-    return [messages for messages in turns if _is_one_question(messages)]
+    return [(turn_id, messages) for turn_id, messages in turns if _is_one_question(messages)]
 
 
 def _is_one_question(messages: Sequence[dict[str, Any]]) -> bool:

@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +76,12 @@ def _prompts(question: Question, hint: str) -> Prompts | None:
 
 
 def _store(wave: Wave, prompts: list[Prompts], answers: list[Answer], *, took_ms: float) -> int:
-    begun = [(one, answer) for one, answer in zip(prompts, answers, strict=True) if answer.output_ids]
+    there = _still_there(prompts)
+    begun = [
+        (one, answer)
+        for one, answer in zip(prompts, answers, strict=True)
+        if answer.output_ids and (one.question.asked_in is None or one.question.asked_in in there)
+    ]
     if not begun:
         return 0
     now = timezone.now()
@@ -108,6 +114,13 @@ def _store(wave: Wave, prompts: list[Prompts], answers: list[Answer], *, took_ms
     return made
 
 
+def _still_there(prompts: list[Prompts]) -> set[uuid.UUID]:
+    """Return the turns whose questions were asked, locked: what was deleted meanwhile is not kept by its repetition."""
+    asked_in = {turn for one in prompts if (turn := one.question.asked_in) is not None}
+    turns = Turn.objects.select_for_update(no_key=True, of=("self",)).filter(pk__in=asked_in).order_by("pk")
+    return set(turns.values_list("pk", flat=True))
+
+
 def _turn(wave: Wave, session: Session, one: Prompts, answer: Answer) -> dict[str, Any]:
     messages = list(one.question.messages)
     named = wave.version.served_name if wave.version is not None else settings.BASE_MODEL_NAME
@@ -117,6 +130,7 @@ def _turn(wave: Wave, session: Session, one: Prompts, answer: Answer) -> dict[st
         "policy": wave.policy,
         "version": wave.version,
         "kind": TurnKind.SHADOW,
+        "repeats_id": one.question.asked_in,
         "state": TurnState.COMPLETE if answer.whole else TurnState.ABORTED,
         "messages": messages,
         "sampling": {"temperature": wave.temperature, "max_tokens": settings.SHADOW_MAX_TOKENS},

@@ -3,7 +3,7 @@
 from apps.memory.services.by_hand import add_preference, delete_preference, edit_preference, set_setting
 from apps.memory.services.collect import remember
 from apps.memory.services.retire import bring_back, retire
-from apps.memory.services.upkeep import forget_groundless
+from apps.memory.services.upkeep import forget_groundless, keep_pinned
 
 __all__ = [
     "add_preference",
@@ -11,6 +11,7 @@ __all__ = [
     "delete_preference",
     "edit_preference",
     "forget_groundless",
+    "keep_pinned",
     "remember",
     "retire",
     "set_setting",

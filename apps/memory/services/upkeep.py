@@ -1,27 +1,31 @@
-"""What nothing rests on any more is deleted for good."""
+"""What nothing rests on any more is deleted for good, unless somebody pinned it."""
+
+import uuid
+from collections.abc import Collection, Sequence
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from apps.memory.models import Evidence, Preference, PreferenceState
+from apps.memory.people import Person
+from apps.memory.selectors import with_words
 from apps.memory.services.entries import revive
 from kernel.locks import locked
 
 _BATCH = 500
 
 
-def forget_groundless() -> int:
-    """Delete the preferences in scope whose sessions are gone and that nobody typed; return how many.
+def forget_groundless(*, among: Collection[uuid.UUID] | None = None) -> int:
+    """Delete the preferences in scope (or `among` some) whose sessions are gone and that nobody typed; return how many.
 
     No prompt was told of them since the sessions went. What they had superseded holds again, as if they had never been
     said. Tombstones go when their turns are gone.
     """
     grounds = Evidence.objects.filter(preference=OuterRef("pk"))
+    asked = Preference.objects.all() if among is None else Preference.objects.filter(pk__in=among)
     with transaction.atomic():
         rows = list(
-            locked(
-                Preference.objects.filter(~Exists(grounds), own_words=""), skip_locked=True, to_delete=True
-            )[:_BATCH]
+            locked(asked.filter(~Exists(grounds), own_words=""), skip_locked=True, to_delete=True)[:_BATCH]
         )
         for row in rows:
             if row.state != PreferenceState.DELETED:
@@ -29,3 +33,23 @@ def forget_groundless() -> int:
                     revive(other, "what replaced it was forgotten")
         Preference.objects.filter(pk__in=[row.pk for row in rows]).delete()
     return len(rows)
+
+
+def keep_pinned(turns: Sequence[uuid.UUID]) -> list[uuid.UUID]:
+    """Let pinned preferences that rest on nothing but these turns have their words for their own.
+
+    For turns that go because they are old, before they go, in the same transaction: whoever pins one at this moment
+    waits, and finds it either kept or without ground. Returns the others, which rest on nothing once the turns are gone.
+    """
+    elsewhere = Evidence.objects.filter(preference=OuterRef("pk")).exclude(turn__in=turns)
+    going = Preference.objects.filter(
+        ~Exists(elsewhere),
+        Exists(Evidence.objects.filter(preference=OuterRef("pk"), turn__in=turns)),
+        own_words="",
+    )
+    people = {Person(*one) for one in going.values_list("policy_id", "user_id", "end_user_id")}
+    for person in sorted(people, key=str):  # in one order, whoever else does this
+        person.lock()
+    for row in with_words(going.filter(pinned=True)):
+        Preference.objects.filter(pk=row.pk).update(own_words=row.words)
+    return list(going.values_list("pk", flat=True))

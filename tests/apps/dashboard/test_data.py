@@ -12,11 +12,12 @@ from django.urls import URLPattern
 from django.utils import timezone
 
 from apps.accounts.models import EndUser, Role
-from apps.conversations.models import Turn
+from apps.conversations.models import Session, Turn
 from apps.dashboard.sheets import harmless
 from apps.dashboard.urls import _OF_A_TENANT
 from apps.governance.erasure import work
 from apps.governance.models import Erasure, ErasureState, Export, ExportState, Subject
+from apps.memory.models import Evidence
 from kernel import audit
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
@@ -118,7 +119,9 @@ def test_a_session_is_deleted_from_its_page(acme: Rows) -> None:
         assert words in seen, (words, seen)
     assert "Newest that knows nothing of it version 1" in seen
     assert "the live version is one of them" in seen
-    asked = client.post(f"{HERE}/delete", {"subject": "session", "id": str(acme.session.pk)})
+    asked = client.post(
+        f"{HERE}/delete", {"subject": "session", "id": str(acme.session.pk), "typed": "first"}
+    )
     with tenant_scope(acme.tenant.pk):
         erasure = Erasure.objects.get(state=ErasureState.OPEN)
         assert Turn.objects.count() == 2
@@ -153,7 +156,7 @@ def test_a_person_is_found_by_name(acme: Rows) -> None:
     assert "Turns 0" in own
     with tenant_scope(acme.tenant.pk):
         person = EndUser.objects.get()
-    client.post(f"{HERE}/delete", {"subject": "end_user", "id": str(person.pk)})
+    client.post(f"{HERE}/delete", {"subject": "end_user", "id": str(person.pk), "typed": "end-acme"})
     with tenant_scope(acme.tenant.pk):
         erasure = Erasure.objects.get(state=ErasureState.OPEN)
     assert (erasure.subject, erasure.subject_id) == (Subject.END_USER, person.pk)
@@ -172,6 +175,37 @@ def test_everything_goes_only_by_its_name(acme: Rows, typed: str) -> None:
         assert Erasure.objects.get(state=ErasureState.OPEN).subject == Subject.EVERYTHING
 
 
+@pytest.mark.parametrize("typed", ["", "FIRST", "first ", "acme", "end-acme"])
+def test_a_session_or_a_person_goes_only_by_the_name(acme: Rows, typed: str) -> None:
+    client = browser(acme.user)
+    with tenant_scope(acme.tenant.pk):
+        end_user = EndUser.objects.get().pk
+    wishes = [("session", acme.session.pk, "first"), ("end_user", end_user, "end-acme")]
+    wishes.append(("member", acme.user.pk, "owner@acme.example"))
+    for subject, key, name in wishes:
+        if typed == name:
+            continue
+        wish = {"subject": subject, "id": str(key), "typed": typed}
+        page = client.post(f"{HERE}/delete", wish)
+        assert page.status_code == 200
+        assert f"That is not {name}: nothing was deleted." in page.content.decode()
+    with tenant_scope(acme.tenant.pk):
+        assert not Erasure.objects.filter(state=ErasureState.OPEN).exists()
+        assert Evidence.objects.count() == 1
+
+
+@pytest.mark.parametrize("name", [None, "x" * 61, "\u202eno way", "two  spaces", " ahead", "a\nline"])
+def test_what_cannot_be_typed_goes_by_the_end_of_its_id(acme: Rows, name: str | None) -> None:
+    client = browser(acme.user)
+    with tenant_scope(acme.tenant.pk):
+        Session.objects.filter(pk=acme.session.pk).update(external_id=name)
+    end = str(acme.session.pk)[-8:]
+    wish = {"subject": "session", "id": str(acme.session.pk)}
+    page = client.post(f"{HERE}/delete", wish | {"typed": name or str(acme.session.pk)})
+    assert f"That is not {end}: nothing was deleted." in page.content.decode()
+    assert client.post(f"{HERE}/delete", wish | {"typed": end}).status_code == 302
+
+
 def test_nothing_of_another_tenant_is_deleted_or_seen(acme: Rows) -> None:
     other, client = fill("globex"), browser(acme.user)
     with system_scope("look"):
@@ -181,7 +215,9 @@ def test_nothing_of_another_tenant_is_deleted_or_seen(acme: Rows) -> None:
     for method in (client.get, client.post):
         for subject, key in (("session", other.session.pk), ("member", other.user.pk), ("session", "x")):
             assert method(f"{HERE}/delete", {"subject": subject, "id": str(key)}).status_code == 404
-        assert method(f"{HERE}/delete", {"subject": "tenants"}).status_code == 404
+        for subject in ("tenants", "aged"):
+            named = {"subject": subject, "id": str(acme.policy.pk)}
+            assert method(f"{HERE}/delete", named).status_code == 404
     assert client.get(f"{HERE}/deletions/{theirs.pk}").status_code == 404
     assert client.get(f"{HERE}/exports/{export.pk}/download").status_code == 404
     assert client.post(f"{HERE}/exports/{export.pk}/delete").status_code == 404

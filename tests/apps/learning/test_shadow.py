@@ -20,6 +20,7 @@ from apps.learning.samples import make_sample
 from apps.learning.shadow.due import candidates
 from apps.learning.shadow.plan import Wave, next_wave, tokens_today
 from apps.learning.shadow.questions import FEW, neutral, teaching_questions
+from apps.learning.shadow.rollouts import roll_out
 from apps.memory import services
 from apps.memory.lessons import Standing, current_lesson, standing
 from apps.memory.models import Lesson, LessonState, Preference
@@ -114,6 +115,33 @@ def test_replies_become_turns_samples_and_a_step(somebody: Somebody, engine: Fak
     shadow.look()
     assert len(shadows(somebody)) == 8
     assert wave(somebody) == "a step is under way"
+
+
+def test_a_reply_names_whose_question_it_repeats_and_is_not_kept_without_it(
+    somebody: Somebody, engine: FakeEngine
+) -> None:
+    want(somebody)
+    rain, snow = ask(somebody, "What is rain?"), ask(somebody, "What is snow?")
+    planned = wave(somebody)
+    assert isinstance(planned, Wave)
+    assert {one.asked_in for one in planned.questions} == {rain.id, snow.id, None}
+
+    def deleted_meanwhile() -> bool:
+        with tenant_scope(somebody.tenant.id):
+            Session.objects.filter(pk=snow.session_id).delete()
+        return True
+
+    with tenant_scope(somebody.tenant.id):
+        made = roll_out(planned, go_on=deleted_meanwhile)
+    turns = shadows(somebody)
+    assert len(turns) == made == 7
+    assert {(turn.messages[-1]["content"], turn.repeats_id) for turn in turns if turn.repeats_id} == {
+        ("What is rain?", rain.id)
+    }
+    assert "What is snow?" not in {turn.messages[-1]["content"] for turn in turns}
+    with tenant_scope(somebody.tenant.id):
+        Turn.objects.get(pk=rain.id).delete()
+    assert len(shadows(somebody)) == 6
 
 
 def test_the_live_version_answers(somebody: Somebody, engine: FakeEngine) -> None:
