@@ -12,6 +12,7 @@ from apps.alerts.api import DeliveriesApi, WebhooksApi
 from apps.conversations.api import FeedbackApi, SessionsApi, TurnsApi
 from apps.dashboard.api import ViewsApi
 from apps.governance.api import ExportsApi
+from apps.governance.deletions_api import DeletionsApi
 from apps.judging.api import JudgementsApi
 from apps.judging.settings_api import JudgingApi, PolicyJudgingApi, RubricsApi
 from apps.keys.api import KeysApi
@@ -33,6 +34,7 @@ VIEWSETS: dict[str, type[ScopedViewSet[Any]]] = {
     "samples": SamplesApi,
     "runs": RunsApi,
     "exports": ExportsApi,
+    "deletions": DeletionsApi,
     "rubrics": RubricsApi,
     "opt-outs": OptOutsApi,
     "webhooks": WebhooksApi,

@@ -13,7 +13,7 @@ from apps.accounts.models import Membership, Role
 from apps.alerts.models import Delivery, WebhookEndpoint
 from apps.conversations.models import Feedback
 from apps.dashboard.models import SavedView
-from apps.governance.models import Export
+from apps.governance.models import Erasure, Export
 from apps.judging.models import Judgement, OptOut, Rubric
 from apps.keys.models import ApiKey
 from apps.learning.models import TrainingRun
@@ -52,6 +52,7 @@ def ids_of(rows: Rows) -> dict[str, uuid.UUID]:
             "samples": rows.sample.pk,
             "runs": TrainingRun.objects.filter(tenant=rows.tenant)[0].pk,
             "exports": Export.objects.filter(tenant=rows.tenant)[0].pk,
+            "deletions": Erasure.objects.filter(tenant=rows.tenant)[0].pk,
             "rubrics": Rubric.objects.filter(tenant=rows.tenant)[0].pk,
             "opt-outs": OptOut.objects.filter(tenant=rows.tenant)[0].pk,
             "webhooks": WebhookEndpoint.objects.filter(tenant=rows.tenant)[0].pk,
@@ -78,7 +79,7 @@ def everything(rows: Rows) -> str:
 def test_a_foreign_id_is_nowhere_to_be_found(acme: Rows, role: Role) -> None:
     other = fill("globex")
     asking, ids, before = member(acme.tenant, role), ids_of(other), everything(other)
-    assert len(WITH_ID) == 31
+    assert len(WITH_ID) == 32
     for route in WITH_ID:
         kind = route.partition("/")[0]
         for foreign in (ids[kind], uuid.uuid4()):
@@ -97,6 +98,14 @@ def test_an_id_in_a_body_or_a_filter_is_no_way_in(acme: Rows) -> None:
     ids, before = ids_of(other), everything(other)
     refused = asking.ask("POST", "runs", {"policy": str(ids["policies"])})
     assert (refused.status_code, refused.json()["code"]) == (404, "not_found")
+    for wish in (
+        {"session": str(ids["sessions"])},
+        {"user": str(other.user.pk)},
+        {"end_user": "end-globex"},
+        {"everything": "globex"},
+    ):
+        refused = asking.ask("POST", "deletions", wish)
+        assert (refused.status_code, refused.json()["code"]) == (404, "not_found"), wish
     for query in (
         f"sessions?policy={ids['policies']}",
         f"sessions?user={other.user.pk}",
@@ -123,11 +132,14 @@ def test_what_each_role_may_not_see(acme: Rows) -> None:
         "keys",
         "members",
         "exports",
+        "deletions",
         "views",
     ):
         assert viewer.ask("GET", kind).status_code == 403, kind
         assert viewer.ask("GET", f"{kind}/{ids[kind]}").status_code == 403, kind
     assert someone.ask("GET", "exports").status_code == 403
     assert someone.ask("POST", "exports").status_code == 403
+    assert someone.ask("GET", f"deletions/{ids['deletions']}").status_code == 403
+    assert someone.ask("POST", "deletions", {"user": str(someone.user.pk)}).status_code == 403
     for kind in ("sessions", "turns", "feedback", "judgements", "samples", "keys", "views"):
         assert someone.ask("GET", f"{kind}/{ids[kind]}").status_code == 404, kind

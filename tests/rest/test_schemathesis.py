@@ -63,6 +63,8 @@ def configuration(ids: Mapping[str, uuid.UUID]) -> str:
         bound = [f'"{at}" = {{ dictionary = "{name}", probability = 0.7 }}' for at, name in known.items()]
         if path == "/api/runs":
             bound.append('"body.policy" = { dictionary = "policies", probability = 0.7 }')
+        if path == "/api/deletions":
+            bound.append('"body.session" = { dictionary = "sessions", probability = 0.7 }')
         lines.append(
             f"[[operations]]\ninclude-path = {json.dumps(path)}\nparameters = {{ {', '.join(bound)} }}"
         )

@@ -9,18 +9,43 @@ from apps.governance.erasure.subjects import Meant
 from apps.governance.models import Erasure, ErasureState, Subject
 from apps.memory.models import Evidence
 from kernel import audit, outbox
+from kernel.errors import Conflict
 
 TASK = "workers.governance.erase"
 
 
-def request_erasure(*, tenant_id: uuid.UUID, meant: Meant, actor: str) -> Erasure:
+def asked_before(*, meant: Meant, idempotency_key: str | None) -> Erasure | None:
+    """Return the deletion that the key made, if it did; Conflict where that was of something else.
+
+    Of an end user who is gone by now nobody can tell whether it is the same: then it is.
+    """
+    made = (
+        None if idempotency_key is None else Erasure.objects.filter(idempotency_key=idempotency_key).first()
+    )
+    if made is None:
+        return None
+    gone = meant.subject == Subject.END_USER and meant.id is None
+    if made.subject != meant.subject or (made.subject_id != meant.id and not gone):
+        raise Conflict(
+            "This key asked for the deletion of something else before.",
+            field="Idempotency-Key",
+            code="idempotency_key_reused",
+        )
+    return made
+
+
+def request_erasure(
+    *, tenant_id: uuid.UUID, meant: Meant, actor: str, idempotency_key: str | None = None
+) -> Erasure:
     """Have a session, a person's conversations or all of them deleted; audited. Must run in the tenant's scope.
 
-    From the next request on no prompt is told of it. The same wish while one is open returns that one. Raises
-    NotFound for what the tenant does not have.
+    From the next request on no prompt is told of it. The same wish while one is open, or by the same key, returns that
+    one. Raises NotFound for what the tenant does not have, and as `asked_before`.
     """
     with transaction.atomic():
         same = Erasure.objects.filter(subject=meant.subject, subject_id=meant.id, state=ErasureState.OPEN)
+        if (made := asked_before(meant=meant, idempotency_key=idempotency_key)) is not None:
+            return made
         if (under_way := same.first()) is not None:
             return under_way
         meant.check()
@@ -32,10 +57,12 @@ def request_erasure(*, tenant_id: uuid.UUID, meant: Meant, actor: str) -> Erasur
                     subject=meant.subject,
                     subject_id=meant.id,
                     turns_total=meant.turns().count(),
+                    idempotency_key=idempotency_key,
                     moved_at=timezone.now(),
                 )
         except IntegrityError:
-            return same.get()
+            # of two at once, the second finds the first one's here
+            return asked_before(meant=meant, idempotency_key=idempotency_key) or same.get()
         _untell(meant)
         audit.record(
             actor=actor,

@@ -4,6 +4,9 @@ from .attempt import Attempt
 from .config import Config
 from .config_change_request import ConfigChangeRequest
 from .current_config import CurrentConfig
+from .deletion import Deletion
+from .deletion_deleted import DeletionDeleted
+from .deletion_state_enum import DeletionStateEnum
 from .deliveries_list_state import DeliveriesListState
 from .delivery import Delivery
 from .delivery_state_enum import DeliveryStateEnum
@@ -24,9 +27,11 @@ from .judgements_list_state import JudgementsListState
 from .judging import Judging
 from .key import Key
 from .key_policies_request import KeyPoliciesRequest
+from .learned_from import LearnedFrom
 from .limit import Limit
 from .limit_request import LimitRequest
 from .member import Member
+from .new_deletion_request import NewDeletionRequest
 from .new_feedback_request import NewFeedbackRequest
 from .new_key_request import NewKeyRequest
 from .new_opt_out_request import NewOptOutRequest
@@ -37,6 +42,7 @@ from .new_view_request import NewViewRequest
 from .new_webhook_request import NewWebhookRequest
 from .opt_out import OptOut
 from .paginated_config_list import PaginatedConfigList
+from .paginated_deletion_list import PaginatedDeletionList
 from .paginated_delivery_list import PaginatedDeliveryList
 from .paginated_export_list import PaginatedExportList
 from .paginated_feedback_list import PaginatedFeedbackList
@@ -80,6 +86,7 @@ from .secret import Secret
 from .session import Session
 from .sessions_list_kind import SessionsListKind
 from .source_enum import SourceEnum
+from .subject_enum import SubjectEnum
 from .tenant import Tenant
 from .tenant_judge_settings import TenantJudgeSettings
 from .tenant_judge_settings_request import TenantJudgeSettingsRequest
@@ -161,6 +168,9 @@ __all__ = (
     "Config",
     "ConfigChangeRequest",
     "CurrentConfig",
+    "Deletion",
+    "DeletionDeleted",
+    "DeletionStateEnum",
     "DeliveriesListState",
     "Delivery",
     "DeliveryStateEnum",
@@ -181,9 +191,11 @@ __all__ = (
     "Judging",
     "Key",
     "KeyPoliciesRequest",
+    "LearnedFrom",
     "Limit",
     "LimitRequest",
     "Member",
+    "NewDeletionRequest",
     "NewFeedbackRequest",
     "NewKeyRequest",
     "NewOptOutRequest",
@@ -194,6 +206,7 @@ __all__ = (
     "NewWebhookRequest",
     "OptOut",
     "PaginatedConfigList",
+    "PaginatedDeletionList",
     "PaginatedDeliveryList",
     "PaginatedExportList",
     "PaginatedFeedbackList",
@@ -237,6 +250,7 @@ __all__ = (
     "Session",
     "SessionsListKind",
     "SourceEnum",
+    "SubjectEnum",
     "Tenant",
     "TenantJudgeSettings",
     "TenantJudgeSettingsRequest",

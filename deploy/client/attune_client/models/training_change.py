@@ -127,6 +127,7 @@ class TrainingChange:
         min_ess (float | Unset):
         max_rollout_k3 (float | Unset):
         max_step_k3 (float | Unset):
+        retention_days (int | None | Unset):
         drift (TrainingChangeDrift | Unset): Bounds of drift by measure: {measure: {limit, action, in_a_row}}.
     """
 
@@ -186,6 +187,7 @@ class TrainingChange:
     min_ess: float | Unset = UNSET
     max_rollout_k3: float | Unset = UNSET
     max_step_k3: float | Unset = UNSET
+    retention_days: int | None | Unset = UNSET
     drift: TrainingChangeDrift | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -337,6 +339,12 @@ class TrainingChange:
 
         max_step_k3 = self.max_step_k3
 
+        retention_days: int | None | Unset
+        if isinstance(self.retention_days, Unset):
+            retention_days = UNSET
+        else:
+            retention_days = self.retention_days
+
         drift: dict[str, Any] | Unset = UNSET
         if not isinstance(self.drift, Unset):
             drift = self.drift.to_dict()
@@ -456,6 +464,8 @@ class TrainingChange:
             field_dict["max_rollout_k3"] = max_rollout_k3
         if max_step_k3 is not UNSET:
             field_dict["max_step_k3"] = max_step_k3
+        if retention_days is not UNSET:
+            field_dict["retention_days"] = retention_days
         if drift is not UNSET:
             field_dict["drift"] = drift
 
@@ -662,6 +672,15 @@ class TrainingChange:
 
         max_step_k3 = d.pop("max_step_k3", UNSET)
 
+        def _parse_retention_days(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        retention_days = _parse_retention_days(d.pop("retention_days", UNSET))
+
         _drift = d.pop("drift", UNSET)
         drift: TrainingChangeDrift | Unset
         if isinstance(_drift, Unset):
@@ -726,6 +745,7 @@ class TrainingChange:
             min_ess=min_ess,
             max_rollout_k3=max_rollout_k3,
             max_step_k3=max_step_k3,
+            retention_days=retention_days,
             drift=drift,
         )
 

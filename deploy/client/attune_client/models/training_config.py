@@ -129,6 +129,7 @@ class TrainingConfig:
         deadline_s (float | Unset):
         attempts (int | Unset):
         refusals (int | Unset):
+        retention_days (int | None | Unset):
     """
 
     lr: float | Unset = UNSET
@@ -192,6 +193,7 @@ class TrainingConfig:
     deadline_s: float | Unset = UNSET
     attempts: int | Unset = UNSET
     refusals: int | Unset = UNSET
+    retention_days: int | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -357,6 +359,12 @@ class TrainingConfig:
 
         refusals = self.refusals
 
+        retention_days: int | None | Unset
+        if isinstance(self.retention_days, Unset):
+            retention_days = UNSET
+        else:
+            retention_days = self.retention_days
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update({})
@@ -482,6 +490,8 @@ class TrainingConfig:
             field_dict["attempts"] = attempts
         if refusals is not UNSET:
             field_dict["refusals"] = refusals
+        if retention_days is not UNSET:
+            field_dict["retention_days"] = retention_days
 
         return field_dict
 
@@ -701,6 +711,15 @@ class TrainingConfig:
 
         refusals = d.pop("refusals", UNSET)
 
+        def _parse_retention_days(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        retention_days = _parse_retention_days(d.pop("retention_days", UNSET))
+
         training_config = cls(
             lr=lr,
             batch_size=batch_size,
@@ -763,6 +782,7 @@ class TrainingConfig:
             deadline_s=deadline_s,
             attempts=attempts,
             refusals=refusals,
+            retention_days=retention_days,
         )
 
         training_config.additional_properties = d

@@ -136,6 +136,7 @@ class TrainingOverrides:
         deadline_s (float | Unset):
         attempts (int | Unset):
         refusals (int | Unset):
+        retention_days (int | None | Unset):
         drift (TrainingOverridesDrift | Unset): Bounds of drift by measure: {measure: {limit, action, in_a_row}}.
     """
 
@@ -200,6 +201,7 @@ class TrainingOverrides:
     deadline_s: float | Unset = UNSET
     attempts: int | Unset = UNSET
     refusals: int | Unset = UNSET
+    retention_days: int | None | Unset = UNSET
     drift: TrainingOverridesDrift | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -366,6 +368,12 @@ class TrainingOverrides:
 
         refusals = self.refusals
 
+        retention_days: int | None | Unset
+        if isinstance(self.retention_days, Unset):
+            retention_days = UNSET
+        else:
+            retention_days = self.retention_days
+
         drift: dict[str, Any] | Unset = UNSET
         if not isinstance(self.drift, Unset):
             drift = self.drift.to_dict()
@@ -495,6 +503,8 @@ class TrainingOverrides:
             field_dict["attempts"] = attempts
         if refusals is not UNSET:
             field_dict["refusals"] = refusals
+        if retention_days is not UNSET:
+            field_dict["retention_days"] = retention_days
         if drift is not UNSET:
             field_dict["drift"] = drift
 
@@ -718,6 +728,15 @@ class TrainingOverrides:
 
         refusals = d.pop("refusals", UNSET)
 
+        def _parse_retention_days(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        retention_days = _parse_retention_days(d.pop("retention_days", UNSET))
+
         _drift = d.pop("drift", UNSET)
         drift: TrainingOverridesDrift | Unset
         if isinstance(_drift, Unset):
@@ -787,6 +806,7 @@ class TrainingOverrides:
             deadline_s=deadline_s,
             attempts=attempts,
             refusals=refusals,
+            retention_days=retention_days,
             drift=drift,
         )
 

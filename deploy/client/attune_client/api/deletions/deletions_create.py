@@ -1,0 +1,231 @@
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+
+from ... import errors
+from ...client import AuthenticatedClient, Client
+from ...models.deletion import Deletion
+from ...models.new_deletion_request import NewDeletionRequest
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
+
+
+def _get_kwargs(
+    *,
+    body: NewDeletionRequest,
+    idempotency_key: str | Unset = UNSET,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/api/deletions",
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Deletion | Problem | None:
+    if response.status_code == 202:
+        response_202 = Deletion.from_dict(response.json())
+
+        return response_202
+
+    if response.status_code == 400:
+        response_400 = Problem.from_dict(response.json())
+
+        return response_400
+
+    if response.status_code == 401:
+        response_401 = Problem.from_dict(response.json())
+
+        return response_401
+
+    if response.status_code == 403:
+        response_403 = Problem.from_dict(response.json())
+
+        return response_403
+
+    if response.status_code == 404:
+        response_404 = Problem.from_dict(response.json())
+
+        return response_404
+
+    if response.status_code == 409:
+        response_409 = Problem.from_dict(response.json())
+
+        return response_409
+
+    if response.status_code == 415:
+        response_415 = Problem.from_dict(response.json())
+
+        return response_415
+
+    if response.status_code == 429:
+        response_429 = Problem.from_dict(response.json())
+
+        return response_429
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Deletion | Problem]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    *,
+    client: AuthenticatedClient,
+    body: NewDeletionRequest,
+    idempotency_key: str | Unset = UNSET,
+) -> Response[Deletion | Problem]:
+    """Have something deleted. No prompt is told of it from now on; the rest goes within seconds, in the
+    background.
+
+    `Location` names the deletion, which says how far it is. What versions have learned stays in them:
+    `learned_from`
+    says which those are. The same wish while one is under way answers with that one.
+
+    Args:
+        idempotency_key (str | Unset):
+        body (NewDeletionRequest): What is to be deleted, one of them.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Deletion | Problem]
+    """
+
+    kwargs = _get_kwargs(
+        body=body,
+        idempotency_key=idempotency_key,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    *,
+    client: AuthenticatedClient,
+    body: NewDeletionRequest,
+    idempotency_key: str | Unset = UNSET,
+) -> Deletion | Problem | None:
+    """Have something deleted. No prompt is told of it from now on; the rest goes within seconds, in the
+    background.
+
+    `Location` names the deletion, which says how far it is. What versions have learned stays in them:
+    `learned_from`
+    says which those are. The same wish while one is under way answers with that one.
+
+    Args:
+        idempotency_key (str | Unset):
+        body (NewDeletionRequest): What is to be deleted, one of them.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Deletion | Problem
+    """
+
+    return sync_detailed(
+        client=client,
+        body=body,
+        idempotency_key=idempotency_key,
+    ).parsed
+
+
+async def asyncio_detailed(
+    *,
+    client: AuthenticatedClient,
+    body: NewDeletionRequest,
+    idempotency_key: str | Unset = UNSET,
+) -> Response[Deletion | Problem]:
+    """Have something deleted. No prompt is told of it from now on; the rest goes within seconds, in the
+    background.
+
+    `Location` names the deletion, which says how far it is. What versions have learned stays in them:
+    `learned_from`
+    says which those are. The same wish while one is under way answers with that one.
+
+    Args:
+        idempotency_key (str | Unset):
+        body (NewDeletionRequest): What is to be deleted, one of them.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Deletion | Problem]
+    """
+
+    kwargs = _get_kwargs(
+        body=body,
+        idempotency_key=idempotency_key,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    *,
+    client: AuthenticatedClient,
+    body: NewDeletionRequest,
+    idempotency_key: str | Unset = UNSET,
+) -> Deletion | Problem | None:
+    """Have something deleted. No prompt is told of it from now on; the rest goes within seconds, in the
+    background.
+
+    `Location` names the deletion, which says how far it is. What versions have learned stays in them:
+    `learned_from`
+    says which those are. The same wish while one is under way answers with that one.
+
+    Args:
+        idempotency_key (str | Unset):
+        body (NewDeletionRequest): What is to be deleted, one of them.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Deletion | Problem
+    """
+
+    return (
+        await asyncio_detailed(
+            client=client,
+            body=body,
+            idempotency_key=idempotency_key,
+        )
+    ).parsed
