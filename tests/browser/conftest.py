@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
@@ -42,7 +43,13 @@ def web(
     del django_db_setup
     log = tmp_path_factory.mktemp("web") / "web.log"
     registered = {"GITHUB_CLIENT_ID": "ours", "GOOGLE_CLIENT_ID": "ours"}
-    with running_web(log, MODEL_PATH=str(chat_model), GATEWAY_URL=f"{gateway.url}/v1", **registered) as url:
+    with running_web(
+        log,
+        MODEL_PATH=str(chat_model),
+        GATEWAY_URL=f"{gateway.url}/v1",
+        EXPORT_STORE=str(settings.EXPORT_STORE),
+        **registered,
+    ) as url:
         yield url
 
 
