@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0003_seal_second_factors"),
         ("adapters", "0003_configurations"),
-        ("conversations", "0011_feedback_in_order_of_time"),
+        ("conversations", "0012_sessions_before_turns"),
         ("keys", "0004_key_policies"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
