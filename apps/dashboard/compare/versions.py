@@ -148,7 +148,7 @@ def _facts(
             line("Step from", *(_parent(one, tenant) for one in versions)),
             line("Steps from the base", *(str(one.depth) for one in versions)),
             line("Made by", *(_run(run, tenant) for run in runs)),
-            line("Committed", *(moment(one.created_at) for one in versions)),
+            line("Made", *(moment(one.created_at) for one in versions)),
             line("Last went live", *(moment(moves.get(one.pk)) for one in versions)),
             line("Rank, alpha", *(f"{one.rank}, {one.alpha}" for one in versions)),
             line("Weights", *(_size(one) for one in versions)),
