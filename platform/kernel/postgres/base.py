@@ -33,7 +33,7 @@ class _Wrapped(DatabaseErrorWrapper):
     ) -> None:
         if exc_value is not None:
             leave_out_rows(exc_value)
-        super().__exit__(exc_type, exc_value, traceback)  # type: ignore[arg-type]
+        super().__exit__(exc_type, exc_value, traceback)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

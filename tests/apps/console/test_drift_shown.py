@@ -8,6 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.console.spark import spark
+from apps.learning.models import Sample, SampleState
+from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
 
 
@@ -37,10 +39,14 @@ def test_the_command_says_what_is_past_its_bound(acme: Rows, tmp_path: Path) -> 
     assert said["measures"]["rollout_k3"]["past"] is True
     assert said["measures"]["ess"]["readings"][0]["bound"] == 0.4
     assert [row["measure"] for row in said["crossings"]] == ["rollout_k3"]
+    with tenant_scope(acme.tenant.pk):
+        trained = Sample.objects.filter(policy=acme.policy, state=SampleState.CONSUMED)
+        names = [str(pk) for pk in trained.values_list("pk", flat=True)]
+    assert str(acme.sample.pk) in names
     assert json.loads(run(weights=True)) == {
         "unreachable": 0.0,
         "ess": 1.0,
-        "samples": {str(acme.sample.pk): 1.0},
+        "samples": dict.fromkeys(names, 1.0),
     }
     with pytest.raises(CommandError, match="acme has no policy other"):
         call_command("drift", tenant="acme", policy="other")

@@ -308,5 +308,7 @@ def test_its_ending_and_two_repetitions_at_once_make_one_reply(request_of: Calla
             assert [type(one) for one in made if one not in (*instead, *repeated)] == [Conflict]
         else:
             assert states == ["complete"]
-            assert [(one.turn_id, one.state) for one in repeated] == [(admitted.turn_id, "complete")] * 2
+            # one that looks while it is found again waits for it
+            assert [one.turn_id for one in repeated] == [admitted.turn_id] * 2
+            assert {one.state for one in repeated} <= {"pending", "complete"}
             assert None in made
