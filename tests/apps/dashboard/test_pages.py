@@ -105,7 +105,7 @@ def test_an_operator_without_a_tenant_is_led_to_the_console(db: None) -> None:
         ("runs", ("threshold", "succeeded", "1 → 2", "25 s")),
         ("keys", ("at-", "a key owner@acme.example chat all", "60 requests/min")),
         ("members", ("owner@acme.example owner",)),
-        ("settings", ("default yes standard number 1 0.7 2",)),
+        ("settings", ("default yes standard number 1 for good 0.7 2",)),
         ("settings/judging", ("5 votes a judgement", "1 200 80 0", "Nobody.")),
         ("settings/alerts", ("https://hooks.example/in on run.failed", "owner@acme.example owner")),
         ("data", ("system:test test.fill", "failed no space left", "Session ", "done 3 of 3")),
