@@ -29,13 +29,16 @@ DASHBOARD: dict[str, tuple[str, ...]] = {
     "dashboard:keys": ("keys", "keys-empty", "keys-made"),
     "dashboard:members": ("members", "members-member"),
     "dashboard:settings": ("settings", "settings-viewer"),
-    "dashboard:policy_settings": ("settings-policy", "settings-policy-refused"),
+    "dashboard:policy_settings": (
+        *("settings-policy", "settings-policy-refused"),
+        *("settings-retention", "settings-kept"),
+    ),
     "dashboard:judging_settings": ("settings-judging",),
     "dashboard:alerts_settings": ("settings-alerts", "settings-alerts-refused"),
     "dashboard:endpoint": ("settings-endpoint",),
-    "dashboard:data": ("data", "data-empty"),
-    "dashboard:delete": ("delete",),
-    "dashboard:deletion": ("deletion",),
+    "dashboard:data": ("data", "data-empty", "data-writing", "data-aged"),
+    "dashboard:delete": ("delete", "delete-session", "delete-person", "delete-everything"),
+    "dashboard:deletion": ("deletion", "deletion-session", "deletion-person", "deletion-everything"),
     "dashboard:invitation": ("invitation", "invitation-signed-in", "invitation-ended"),
 }
 ACCOUNT: dict[str, tuple[str, ...]] = {
