@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.urls import resolve
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from apps.accounts.models import User
 from tests.browser.conftest import signed_in
@@ -71,8 +71,11 @@ class Looker:
             self.page.wait_for_load_state("networkidle")
         self.see(name)
 
-    def see(self, name: str, *, whole: bool = True) -> None:
-        """Look at the page that is shown, and keep its picture; `whole=False`: of what is in the window."""
+    def see(self, name: str, *, whole: bool = True, around: Locator | None = None) -> None:
+        """Look at the page that is shown, and keep its picture.
+
+        `whole=False`: of what is in the window; `around`: of what is in it once this is scrolled to.
+        """
         if ONLY and name not in ONLY:
             return
         if name not in ERRORS:
@@ -86,7 +89,9 @@ class Looker:
                     found += [f"cut: {one}" for one in self.page.evaluate(_CUT)]
                 self.faults += [f"{name}, {width}, {scheme}: {one}" for one in found]
                 if SHOTS:
-                    self._keep(name, width, scheme, whole=whole)
+                    if around is not None:
+                        around.scroll_into_view_if_needed()
+                    self._keep(name, width, scheme, whole=whole and around is None)
         self._dress(WIDTHS[0], SCHEMES[0])
 
     def _dress(self, width: int, scheme: str, *, anew: bool = False) -> None:

@@ -1,7 +1,4 @@
-"""The Data page in a real browser: an archive asked for, watched, fetched and opened; what is deleted only by its name.
-
-With `ATTUNE_SCREENSHOTS=docs/pages` the pictures are written there.
-"""
+"""The Data page in a real browser: an archive asked for, watched, fetched and opened; what is deleted only by its name."""
 
 import datetime as dt
 import hashlib
@@ -10,14 +7,12 @@ import json
 import threading
 import uuid
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from apps.accounts.models import EndUser
 from apps.adapters.models import Policy
@@ -30,13 +25,11 @@ from apps.governance.models import Erasure, ErasureState, Export, ExportState, S
 from kernel.models import AuditEntry
 from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
-from tests.browser.conftest import signed_in
-from tests.browser.looking import SHOTS, serious
+from tests.browser.looking import Looker, looking
 from tests.browser.rows import lived_in
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
-PATIENCE_MS = 60_000.0
-LOOKS = [(width, scheme) for width in (360, 1440) for scheme in ("light", "dark")]
+PATIENCE_S = 60
 
 
 @pytest.fixture
@@ -48,33 +41,6 @@ def acme(transactional_db: None) -> Rows:
         Export.objects.exclude(state=ExportState.READY).delete()
         Erasure.objects.filter(state=ErasureState.OPEN).delete()
     return rows
-
-
-class Looked:
-    """A page, and what it looks like at each stop."""
-
-    def __init__(self, page: Page, width: int, scheme: str) -> None:
-        self.page, self._width, self._scheme = page, width, scheme
-        self.complaints: list[str] = []
-        page.set_default_timeout(PATIENCE_MS)
-        page.on("console", lambda one: self.complaints.append(one.text) if one.type == "error" else None)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-
-    def at(self, name: str) -> None:
-        """Assert that what is shown fits and that axe finds nothing serious; take the picture."""
-        assert self.page.evaluate("document.documentElement.scrollWidth") <= self._width, name
-        assert serious(self.page) == [], name
-        if SHOTS:
-            self.page.screenshot(path=f"{SHOTS}/{name}-{self._width}-{self._scheme}.png")
-
-
-@contextmanager
-def looking(chromium: Browser, web: str, rows: Rows, width: int, scheme: str) -> Iterator[Looked]:
-    """Open a window of the tenant's owner; nothing may complain in it."""
-    with signed_in(chromium, web, rows.user, width=width, scheme=scheme) as window:
-        looked = Looked(window.new_page(), width, scheme)
-        yield looked
-        assert looked.complaints == []
 
 
 class Halfway:
@@ -91,7 +57,7 @@ class Halfway:
             told(keeper, progress)
             if stops:
                 self.there.set()
-                assert self.go_on.wait(PATIENCE_MS / 1000)
+                assert self.go_on.wait(PATIENCE_S)
 
         monkeypatch.setattr(jobs._Keeper, "__call__", slowly)
 
@@ -103,17 +69,12 @@ def written(export: Export) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("look", LOOKS)
 def test_an_archive_is_asked_for_watched_fetched_and_opened(
-    acme: Rows,
-    web: str,
-    chromium: Browser,
-    look: tuple[int, str],
-    monkeypatch: pytest.MonkeyPatch,
+    acme: Rows, web: str, chromium: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     halfway = Halfway(monkeypatch)
-    with looking(chromium, web, acme, *look) as looked:
-        page = looked.page
+    with looking(chromium, web, user=acme.user) as eyes:
+        page = eyes.page
         page.goto("/t/acme/data")
         page.get_by_role("button", name="Make an archive").click()
         newest = page.get_by_role("group", name="Archives").locator("tbody tr").first
@@ -122,12 +83,11 @@ def test_an_archive_is_asked_for_watched_fetched_and_opened(
             export = Export.objects.get(state=ExportState.QUEUED)
         worker = threading.Thread(target=written, args=(export,))
         worker.start()
-        assert halfway.there.wait(PATIENCE_MS / 1000)
+        assert halfway.there.wait(PATIENCE_S)
         bar = page.get_by_role("progressbar", name="Rows written")
         bar.wait_for()  # the page asked by itself
         assert 0 < int(bar.get_attribute("value") or 0) < int(bar.get_attribute("max") or 0)
-        bar.scroll_into_view_if_needed()
-        looked.at("data-writing")
+        eyes.see("data-writing", around=bar)
         halfway.go_on.set()
         link = newest.get_by_role("link", name="Download")
         link.wait_for()
@@ -154,15 +114,14 @@ def open_deletions(rows: Rows) -> list[Erasure]:
         return list(Erasure.objects.filter(state=ErasureState.OPEN))
 
 
-def deleted_by_name(looked: Looked, rows: Rows, *, wrong: str, name: str, picture: str) -> None:
+def deleted_by_name(eyes: Looker, rows: Rows, *, wrong: str, name: str, picture: str) -> None:
     """On the page that asks, type a wrong name, then the right one; watch what follows."""
-    page = looked.page
+    page = eyes.page
     page.get_by_label(f"Type {name} to confirm").fill(wrong)
     page.get_by_role("button", name="Delete for good").click()
     expect(page.get_by_role("alert")).to_have_text(f"That is not {name}: nothing was deleted.")
     assert open_deletions(rows) == []
-    page.get_by_role("alert").scroll_into_view_if_needed()
-    looked.at(f"delete-{picture}")
+    eyes.see(f"delete-{picture}", around=page.get_by_role("alert"))
     page.get_by_label(f"Type {name} to confirm").fill(name)
     page.get_by_role("button", name="Delete for good").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("under way")
@@ -170,22 +129,19 @@ def deleted_by_name(looked: Looked, rows: Rows, *, wrong: str, name: str, pictur
     with tenant_scope(rows.tenant.pk):
         assert work.erase(erasure_id=erasure.pk) == work.Step.DONE
     expect(page.get_by_role("heading", level=1)).to_contain_text("deleted")  # the page asked by itself
-    looked.at(f"deletion-{picture}")
+    eyes.see(f"deletion-{picture}")
 
 
-@pytest.mark.parametrize("look", LOOKS)
-def test_a_session_a_person_and_everything_go_by_their_names(
-    acme: Rows, web: str, chromium: Browser, look: tuple[int, str]
-) -> None:
+def test_a_session_a_person_and_everything_go_by_their_names(acme: Rows, web: str, chromium: Browser) -> None:
     with tenant_scope(acme.tenant.pk):
         Session.objects.exclude(pk=acme.session.pk).update(end_user=EndUser.objects.create(external_id="eve"))
         nameless = Session.objects.filter(external_id=None).order_by("-created_at")[0]
         turns = Turn.objects.count()
-    with looking(chromium, web, acme, *look) as looked:
-        page = looked.page
+    with looking(chromium, web, user=acme.user) as eyes:
+        page = eyes.page
         page.goto(f"/t/acme/sessions/{nameless.pk}")
         page.get_by_role("link", name="Delete …").click()
-        deleted_by_name(looked, acme, wrong="first", name=str(nameless.pk)[-8:], picture="session")
+        deleted_by_name(eyes, acme, wrong="first", name=str(nameless.pk)[-8:], picture="session")
         with tenant_scope(acme.tenant.pk):
             assert not Session.objects.filter(pk=nameless.pk).exists()
             assert Turn.objects.count() == turns - 4
@@ -193,34 +149,33 @@ def test_a_session_a_person_and_everything_go_by_their_names(
         page.goto("/t/acme/data")
         page.get_by_label("An end user, as named in requests").fill("eve")
         page.get_by_role("button", name="Look").first.click()
-        deleted_by_name(looked, acme, wrong="Eve", name="eve", picture="person")
+        deleted_by_name(eyes, acme, wrong="Eve", name="eve", picture="person")
         with tenant_scope(acme.tenant.pk):
             assert not EndUser.objects.filter(external_id="eve").exists()
             assert Turn.objects.count() == 2
 
         page.goto("/t/acme/data")
         page.get_by_role("button", name="Everything that was said …").click()
-        deleted_by_name(looked, acme, wrong="acme-2", name="acme", picture="everything")
+        deleted_by_name(eyes, acme, wrong="acme-2", name="acme", picture="everything")
         with tenant_scope(acme.tenant.pk):
             assert Turn.objects.count() == 0
             assert list(Erasure.objects.filter(actor=f"user:{acme.user.pk}", subject_id=None)) != []
 
 
-@pytest.mark.parametrize("look", LOOKS)
 def test_fewer_days_ask_first_and_the_data_page_says_what_went(
-    acme: Rows, web: str, chromium: Browser, look: tuple[int, str]
+    acme: Rows, web: str, chromium: Browser
 ) -> None:
     settings = f"/t/acme/settings/policies/{acme.policy.pk}"
     with tenant_scope(acme.tenant.pk):
         before = timezone.now() - dt.timedelta(days=3)
         going = set(Session.objects.filter(last_turn_at__lt=before).values_list("pk", flat=True))
-    with looking(chromium, web, acme, *look) as looked:
-        page = looked.page
+    with looking(chromium, web, user=acme.user) as eyes:
+        page = eyes.page
         page.goto(settings)
         page.get_by_label("Days without a turn; empty: kept for good").fill("3")
         page.locator("#retention-retention_days").press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("Keep sessions of default for 3 days only?")
-        looked.at("settings-retention")
+        eyes.see("settings-retention")
         assert days_of(acme) is None
         page.get_by_role("link", name="Leave it").click()
         assert days_of(acme) is None
@@ -230,8 +185,7 @@ def test_fewer_days_ask_first_and_the_data_page_says_what_went(
         said = page.get_by_text(
             f"{len(going)} sessions older than 3 days go at the next sweep, within minutes."
         )
-        said.scroll_into_view_if_needed()
-        looked.at("settings-kept")
+        eyes.see("settings-kept", around=said)
         assert days_of(acme) == 3
 
         upkeep_runs(acme)
@@ -240,8 +194,7 @@ def test_fewer_days_ask_first_and_the_data_page_says_what_went(
         expect(aged.locator("tbody tr").first).to_contain_text(
             f"3 days done {len(going)}", use_inner_text=True
         )
-        aged.scroll_into_view_if_needed()
-        looked.at("data-aged")
+        eyes.see("data-aged", around=aged)
     with tenant_scope(acme.tenant.pk):
         assert not Session.objects.filter(pk__in=going).exists()
         assert Session.objects.exists()
