@@ -16,6 +16,7 @@ from apps.dashboard.saved.filters import NAMES, SessionFilters
 from apps.dashboard.saved.selectors import views_for
 from kernel import audit
 from kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
+from kernel.locks import locked
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,9 @@ def save_view(*, keeper: Keeper, name: str, filters: Mapping[str, Any], shared: 
     if shared:
         _must_manage(keeper)
     said = _name(name)
-    stored, end_user = _read(keeper, filters)
     with transaction.atomic():
         _lock(keeper.tenant_id)
+        stored, end_user = _read(keeper, filters)
         others = _beside(keeper.user_id, shared=shared)
         view = SavedView.objects.create(
             tenant_id=keeper.tenant_id,
@@ -70,8 +71,9 @@ def change_view(
     Only who made a view takes it back. Raises as `save_view` does, and NotFound for a view that is not there for them.
     """
     said = None if name is None else _name(name)
-    read = None if filters is None else _read(keeper, filters)
     with transaction.atomic():
+        _lock(keeper.tenant_id)
+        read = None if filters is None else _read(keeper, filters)
         view = _mine(keeper, view_id)
         was_shared = view.shared
         view.shared = was_shared if shared is None else shared
@@ -93,6 +95,7 @@ def change_view(
 def delete_view(*, keeper: Keeper, view_id: uuid.UUID) -> None:
     """Delete a view; a shared one is gone for everybody, and audited. Raises NotFound or Forbidden."""
     with transaction.atomic():
+        _lock(keeper.tenant_id)
         view = _mine(keeper, view_id)
         if view.shared:
             _record(keeper, view, "view.delete")
@@ -105,9 +108,8 @@ def _must_manage(keeper: Keeper) -> None:
 
 
 def _mine(keeper: Keeper, view_id: uuid.UUID) -> SavedView:
-    """Return a view that somebody sees and may change, after the tenant's lock was taken."""
-    _lock(keeper.tenant_id)
-    view = views_for(keeper.user_id).filter(pk=view_id).first()
+    """Return a view that somebody sees and may change, locked: it may go with its end user at this moment."""
+    view = locked(views_for(keeper.user_id).filter(pk=view_id)).first()
     if view is None:
         raise NotFound("There is no such view.")
     if view.shared:
@@ -155,7 +157,10 @@ def _name(name: str) -> str:
 
 
 def _read(keeper: Keeper, filters: Mapping[str, Any]) -> tuple[dict[str, str], EndUser | None]:
-    """Return filters as they are stored; raise InvalidInput naming the one that means nothing."""
+    """Return filters as they are stored; raise InvalidInput naming the one that means nothing.
+
+    The end user is locked, as a deletion locks them before it takes their views: they are there until the commit.
+    """
     unknown = sorted(set(filters) - set(NAMES))
     if unknown:
         raise InvalidInput(f"There is no filter {unknown[0]!r}.", field=f"filters.{unknown[0]}")
@@ -171,7 +176,7 @@ def _read(keeper: Keeper, filters: Mapping[str, Any]) -> tuple[dict[str, str], E
         known = EndUser.objects.filter(external_id=person)
         if not keeper.manages:  # whose sessions one may not see, one does not learn of either
             known = known.filter(sessions__user_id=keeper.user_id)
-        end_user = known.first()
+        end_user = locked(known).first()
         if end_user is None:
             raise InvalidInput("No end user of that name has written yet.", field="filters.person")
     return chosen, end_user

@@ -2,12 +2,14 @@
 
 import datetime as dt
 import re
+import threading
 import uuid
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
+from django.db.models import QuerySet
 from django.test import Client
 from django.utils import timezone
 
@@ -15,10 +17,11 @@ from apps.accounts.models import EndUser, Role, User
 from apps.adapters.models import Policy
 from apps.conversations.models import Feedback, Session, TurnKind
 from apps.dashboard.models import LONGEST_NAME, MOST, SavedView
+from apps.dashboard.saved import services
 from apps.dashboard.saved.services import Keeper, change_view, delete_view, save_view
 from apps.governance.erasure.requests import request_erasure
 from apps.governance.erasure.subjects import Meant
-from apps.governance.erasure.work import Step, erase
+from apps.governance.erasure.work import Step, _forget_unheard, erase
 from apps.governance.models import Subject
 from apps.learning.models import Sample
 from kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
@@ -321,6 +324,53 @@ def test_a_view_of_a_person_goes_with_the_person(empty: Rows) -> None:
         gone.refresh_from_db()
     assert names(empty) == ["of all"]
     assert gone.deleted["savedview"] == 1
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("change", [None, {"filters": {"person": "passing"}}, {"name": "another"}])
+def test_a_person_does_not_go_while_a_view_of_them_is_saved(
+    change: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A deletion that comes in between waits for the view, and takes it along."""
+    acme = fill("acme")
+    owner = keeper(acme, acme.user, manages=True)
+    about: dict[str, Any] = {"filters": {"person": "passing"}}
+    with tenant_scope(acme.tenant.pk):
+        SavedView.objects.all().delete()
+        EndUser.objects.create(tenant=acme.tenant, external_id="passing")
+        before = {"filters": {"kind": "live"}} if change == about else about
+        made = None if change is None else save_view(keeper=owner, name="one", **before)
+    real, ends = services._beside, []
+
+    def beside(user_id: uuid.UUID, *, shared: bool) -> QuerySet[SavedView]:
+        deletion = threading.Thread(target=lambda: ends.append(_forget(acme, "passing")))
+        deletion.start()
+        deletion.join()
+        return real(user_id, shared=shared)
+
+    monkeypatch.setattr(services, "_beside", beside)
+    with tenant_scope(acme.tenant.pk):
+        if made is None:
+            save_view(keeper=owner, name="one", **about)
+        else:
+            change_view(keeper=owner, view_id=made.pk, **(change or {}))
+    assert ends == ["waits"]
+    assert names(acme) == [(change or {}).get("name", "one")]
+    assert _forget(acme, "passing") == {"accounts.EndUser": 1, "dashboard.SavedView": 1}
+
+
+def _forget(rows: Rows, external_id: str) -> object:
+    """Delete an end user as a deletion does, on a connection of its own; "waits" where somebody holds what goes."""
+    try:
+        with tenant_scope(rows.tenant.pk), transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SET LOCAL lock_timeout = '200ms'")
+            return _forget_unheard(EndUser.objects.filter(external_id=external_id))
+    except OperationalError:
+        return "waits"
+    finally:
+        if threading.current_thread() is not threading.main_thread():
+            connection.close()
 
 
 def test_hostile_names_stay_text(acme: Rows) -> None:
