@@ -26,6 +26,7 @@ from apps.learning.eligibility import why_misaligned
 from apps.learning.models import Sample, SampleState
 from apps.learning.shadow.plan import Wave
 from apps.learning.shadow.questions import Question
+from kernel.locks import locked
 
 logger = logging.getLogger(__name__)
 
@@ -117,8 +118,7 @@ def _store(wave: Wave, prompts: list[Prompts], answers: list[Answer], *, took_ms
 def _still_there(prompts: list[Prompts]) -> set[uuid.UUID]:
     """Return the turns whose questions were asked, locked: what was deleted meanwhile is not kept by its repetition."""
     asked_in = {turn for one in prompts if (turn := one.question.asked_in) is not None}
-    turns = Turn.objects.select_for_update(no_key=True, of=("self",)).filter(pk__in=asked_in).order_by("pk")
-    return set(turns.values_list("pk", flat=True))
+    return set(locked(Turn.objects.filter(pk__in=asked_in)).values_list("pk", flat=True))
 
 
 def _turn(wave: Wave, session: Session, one: Prompts, answer: Answer) -> dict[str, Any]:
