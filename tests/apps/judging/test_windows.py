@@ -142,6 +142,9 @@ def test_the_command_judges_a_window_and_says_how_far_it_is(somebody: Somebody) 
     assert (said["state"], said["total"], said["settled"], said["dead"]) == ("done", 3, 3, 0)
     with tenant_scope(somebody.tenant.id):
         assert Judgement.objects.filter(judge="cue-deterministic").count() == 3
+    out = StringIO()
+    call_command("rejudge", "default", tenant="acme", since=since, until=until, stdout=out, stderr=StringIO())
+    assert out.getvalue() == "done: 3 of 3 turns judged, 0 dead letters\n"
 
 
 def test_a_window_leaves_out_what_was_said_of_a_changed_reply_and_so_comes_to_its_end(

@@ -13,7 +13,7 @@ from django.utils.dateparse import parse_datetime
 
 from apps.adapters.models import Policy
 from apps.judging.models import Rejudging
-from apps.judging.services.windows import progress_of, rejudge_some, rejudge_window
+from apps.judging.services.windows import Progress, progress_of, rejudge_some, rejudge_window
 from kernel.errors import AttuneError
 from kernel.tenancy import system_scope, tenant_scope
 
@@ -67,7 +67,7 @@ class Command(BaseCommand):
                 json.dumps({"id": str(rejudging.id), "state": rejudging.state, **asdict(progress)})
             )
         else:
-            self.stdout.write(f"{rejudging.state}: {_words(rejudging, options['workers'])}")
+            self.stdout.write(f"{rejudging.state}: {_words(progress, options['workers'])}")
 
     def _judge(self, rejudging: Rejudging, *, quiet: bool) -> None:
         before = -1
@@ -80,8 +80,7 @@ class Command(BaseCommand):
             before = progress.left
 
 
-def _words(rejudging: Rejudging, by_workers: bool) -> str:  # noqa: FBT001
-    progress = progress_of(rejudging)
+def _words(progress: Progress, by_workers: bool) -> str:  # noqa: FBT001
     how = ", judge workers go on" if by_workers else ""
     return f"{progress.settled} of {progress.total} turns judged, {progress.dead} dead letters{how}"
 
