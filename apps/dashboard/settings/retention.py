@@ -9,7 +9,7 @@ from apps.dashboard.places import Place
 from apps.dashboard.settings.forms import complain
 from apps.governance.erasure.lineage import known_of
 from apps.governance.erasure.subjects import Meant, consumed_by_version
-from apps.governance.retention import would_go
+from apps.governance.retention import MOST_COUNTED, would_go
 from apps.learning.config import described
 from apps.learning.configuring import configure
 from kernel.errors import AttuneError
@@ -69,7 +69,8 @@ def ask_first(request: HttpRequest, place: Place, policy: Policy, days: int | No
         tab="",
         policy=policy,
         days=days,
-        n_sessions=sessions,
+        n_sessions=min(sessions, MOST_COUNTED),
+        more=sessions > MOST_COUNTED,
         n_turns=turns.count(),
         known=known_of(consumed_by_version(turns)),
         again=[(name, value) for name, value in request.POST.items() if name not in _OF_THIS_FORM],

@@ -9,6 +9,7 @@ from django.utils import timezone
 from apps.accounts.models import Role
 from apps.adapters.models import Policy
 from apps.conversations.models import Session
+from apps.dashboard.settings import retention as asking
 from apps.governance import retention
 from apps.governance.erasure import work
 from apps.governance.models import Erasure, ErasureState, Subject
@@ -81,6 +82,22 @@ def test_it_is_asked_first_where_something_would_go(acme: Rows) -> None:
     # longer asks for nothing
     assert client.post(page_of(acme), {**SAVED, "number": "2", "retention_days": "40"}).status_code == 302
     assert kept(acme) == (3, 40)
+
+
+def test_more_sessions_than_are_counted_are_said_to_be_more(
+    acme: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tenant_scope(acme.tenant.pk):
+        for _ in range(2):
+            Session.objects.create(policy=acme.policy, user=acme.user)
+    for module in (retention, asking):
+        monkeypatch.setattr(module, "MOST_COUNTED", 2)
+    with tenant_scope(acme.tenant.pk):
+        when = timezone.now() - dt.timedelta(days=31)
+        assert Session.objects.update(last_turn_at=when, created_at=when) == 3
+    page = browser(acme.user).post(page_of(acme), {**SAVED, "retention_days": "30"}).content.decode()
+    assert "<p>More than 2 sessions are older than that." in page
+    assert "<dt>Sessions that go now</dt><dd>more than 2</dd>" in page
 
 
 def test_a_way_back_to_fewer_days_asks_too(acme: Rows) -> None:
