@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.adapters.models import Policy
@@ -18,7 +18,7 @@ from apps.judging.personal_data import kinds_in
 from apps.judging.rules import rules_of
 from apps.memory.models import Lesson, LessonState, Preference, PreferenceState
 from apps.memory.people import Person
-from apps.memory.selectors import with_words
+from apps.memory.selectors import with_session_counts, with_words
 
 _SERVED = dt.timedelta(days=30)
 _MOST = 12  # preferences in one lesson, the strongest
@@ -68,10 +68,11 @@ def standing(policy: Policy) -> Standing | str:
 
     Weights are one for everybody that a policy serves: what one of several people wants stays in that one's prompts.
     """
-    rows = with_words(
-        Preference.objects.filter(policy=policy, state__in=(PreferenceState.ACTIVE, PreferenceState.LEARNED))
-    ).annotate(sessions=Count("evidence__turn__session", distinct=True))
-    said = Q(general=True) | Q(pinned=True) | ~Q(own_words="") | Q(sessions__gte=2)
+    held = Preference.objects.filter(
+        policy=policy, state__in=(PreferenceState.ACTIVE, PreferenceState.LEARNED)
+    )
+    rows = with_session_counts(with_words(held))
+    said = Q(general=True) | Q(pinned=True) | ~Q(own_words="") | Q(session_count__gte=2)
     found = list(rows.exclude(words="").filter(said).order_by("-pinned", "-last_seen", "id"))
     people = {Person(row.policy_id, row.user_id, row.end_user_id) for row in found}
     if not people:

@@ -10,6 +10,7 @@ from pytest_django import Settings
 from apps.accounts.models import EndUser
 from apps.conversations.models import Feedback, Session, Turn, TurnKind
 from apps.memory import services
+from apps.memory.lessons import Standing, standing
 from apps.memory.models import Evidence, Preference, PreferenceState, Source
 from apps.memory.prompt import HEADING
 from apps.memory.selectors import preferences_of, tokens_saved
@@ -123,6 +124,21 @@ def test_a_correction_about_one_answer_is_told_once_two_sessions_said_it(somebod
     assert words_told(somebody) == []
     hear(somebody, "The capital of Australia is Canberra.")
     assert words_told(somebody) == ["The capital of Australia is Canberra."]
+
+
+def test_a_correction_about_one_answer_is_taught_once_two_sessions_said_it(somebody: Somebody) -> None:
+    """What is told is what is taught: two turns of one session are one saying."""
+    first = hear(somebody, "The capital of Australia is Canberra.")
+    with tenant_scope(somebody.tenant.id):
+        assert standing(somebody.policy) == "nobody wants anything"
+    hear(somebody, "The capital of Australia is Canberra.", session=first.session)
+    with tenant_scope(somebody.tenant.id):
+        assert standing(somebody.policy) == "nobody wants anything"
+    hear(somebody, "The capital of Australia is Canberra.")
+    with tenant_scope(somebody.tenant.id):
+        stands = standing(somebody.policy)
+    assert isinstance(stands, Standing)
+    assert stands.hint == "The capital of Australia is Canberra."
 
 
 def test_corrections_by_hand_count_too(somebody: Somebody) -> None:
