@@ -24,8 +24,6 @@ logger = logging.getLogger(__name__)
 
 ACTOR = "system:retention"
 EVERY = dt.timedelta(hours=24)
-LOOKED_AT_EVERY_S = 300.0
-"""How often the clock asks for what is due; a shorter retention takes hold within so long."""
 HEEDED = dt.timedelta(hours=6)
 """A sweep waits for an archive that is under way, unless that was asked for longer ago than this."""
 MOST_COUNTED = 10_000
