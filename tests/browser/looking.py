@@ -4,6 +4,7 @@ serious, no word on the browser's console, and a policy that lets in no inline c
 With `ATTUNE_SCREENSHOTS=docs/pages` the pictures are written there; `ATTUNE_PAGES` names those wanted, where not all are.
 """
 
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.urls import resolve
+from PIL import Image
 from playwright.sync_api import Browser, Locator, Page
 
 from apps.accounts.models import User
@@ -24,7 +26,7 @@ ONLY = os.environ.get("ATTUNE_PAGES", "").split()
 HEIGHT = 900
 TALLEST = 2200  # of a picture
 # what reaches past the window, though nothing around it scrolls
-_WIDER = """width => document.documentElement.scrollWidth <= width ? [] : [...document.querySelectorAll("body *")]
+WIDER = """width => document.documentElement.scrollWidth <= width ? [] : [...document.querySelectorAll("body *")]
     .filter(one => one.getBoundingClientRect().right > width).map(one => one.outerHTML.slice(0, 160))"""
 # what hides a part of its own words
 _CUT = """() => [...document.querySelectorAll("main *")].filter(one => one.scrollWidth > one.clientWidth + 1
@@ -44,6 +46,13 @@ def serious(page: Page) -> list[str]:
         if one["impact"] in {"serious", "critical"}
         for node in one["nodes"]
     ]
+
+
+def keep(picture: bytes, path: Path) -> None:
+    """Write a picture in 256 colours: less than half the size, and nobody sees the difference."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    few = Image.open(io.BytesIO(picture)).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
 
 
 @dataclass
@@ -84,7 +93,7 @@ class Looker:
         for width in WIDTHS:
             for scheme in SCHEMES:
                 self._dress(width, scheme, anew=name.startswith("console"))
-                found = [f"too wide: {one}" for one in self.page.evaluate(_WIDER, width)] + serious(self.page)
+                found = [f"too wide: {one}" for one in self.page.evaluate(WIDER, width)] + serious(self.page)
                 if not name.startswith("console"):  # its library shortens long words
                     found += [f"cut: {one}" for one in self.page.evaluate(_CUT)]
                 self.faults += [f"{name}, {width}, {scheme}: {one}" for one in found]
@@ -103,14 +112,15 @@ class Looker:
         self.page.evaluate(_DRAWN)
 
     def _keep(self, name: str, width: int, scheme: str, *, whole: bool) -> None:
-        Path(str(SHOTS)).mkdir(parents=True, exist_ok=True)
-        path = f"{SHOTS}/{name}-{width}-{scheme}.png"
+        path = Path(str(SHOTS)) / f"{name}-{width}-{scheme}.png"
         if not whole:
-            self.page.screenshot(path=path)
+            keep(self.page.screenshot(), path)
             return
         tall = int(self.page.evaluate("Math.max(innerHeight, document.documentElement.scrollHeight)"))
-        part = {"x": 0, "y": 0, "width": width, "height": min(tall, TALLEST)}
-        self.page.screenshot(path=path, full_page=True, clip=part)
+        taken = self.page.screenshot(
+            full_page=True, clip={"x": 0, "y": 0, "width": width, "height": min(tall, TALLEST)}
+        )
+        keep(taken, path)
 
 
 @contextmanager

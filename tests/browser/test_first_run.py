@@ -8,19 +8,18 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.looking import SHOTS, serious
+from tests.browser.looking import SHOTS, WIDER, keep, serious
 from tests.e2e.platform_process import PlatformProcess
 from tests.tiny_model import build_tiny_model
 
 pytestmark = [pytest.mark.long, pytest.mark.e2e]
 PASSWORD = "correct horse battery staple"
 PATIENCE_MS = 120_000.0
-WIDER = """width => document.documentElement.scrollWidth <= width ? [] : [...document.querySelectorAll("body *")]
-    .filter(one => one.getBoundingClientRect().right > width).map(one => one.outerHTML.slice(0, 120))"""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +72,7 @@ def test_from_signing_up_to_a_version_of_ones_own(
             assert page.evaluate(WIDER, width) == [], name
             assert serious(page) == [], name
             if SHOTS:
-                page.screenshot(path=f"{SHOTS}/first-run-{name}-{width}-{scheme}.png")
+                keep(page.screenshot(), Path(SHOTS) / f"first-run-{name}-{width}-{scheme}.png")
 
         sign_up(page, who)
         looked_at("overview")
