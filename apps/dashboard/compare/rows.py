@@ -68,7 +68,7 @@ def _number(value: float | None, unit: str) -> str:
     if value is None:
         return "-"
     said = f"{value:.0f}" if value == int(value) and abs(value) < 1e6 else f"{value:.4g}"
-    return f"{said}{unit and ' '}{unit}"
+    return f"{said.replace('-', _MINUS)}{unit and ' '}{unit}"
 
 
 def _value(values: Mapping[str, Any], name: str) -> str:

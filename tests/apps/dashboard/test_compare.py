@@ -391,6 +391,7 @@ def test_fields_differ_where_they_are_other_or_missing() -> None:
 def test_numbers_say_by_how_much_they_differ() -> None:
     assert measured("x", 1, 3) == Line("x", "1", "3", "+2")
     assert measured("x", 2000.0, 500.0, scale=0.001, unit="s") == Line("x", "2 s", "0.5 s", "\u22121.5")
+    assert measured("x", -0.5, -2.0) == Line("x", "\u22120.5", "\u22122", "\u22121.5")
     assert measured("x", None, 0.5) == Line("x", "-", "0.5")
     assert measured("x", 0.5, 0.5) == Line("x", "0.5", "0.5")
 
