@@ -25,8 +25,10 @@ def remember(*, turn_id: uuid.UUID) -> list[Preference]:
     places at once: a turn speaks for a preference once. What was deleted stays deleted until another turn says it.
     """
     with transaction.atomic():
+        # the turn before the person, as a deletion takes them; what rests on it is refused at the commit once it is gone
         turn = (
-            Turn.objects.select_related("session")
+            Turn.objects.select_for_update(of=("self",), no_key=True)
+            .select_related("session")
             .only(
                 "id",
                 "tenant_id",

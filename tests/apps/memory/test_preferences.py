@@ -1,10 +1,11 @@
 """From verdicts and people's own words to what a prompt is told; what takes it out again."""
 
+import threading
 import uuid
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
 from pytest_django import Settings
 
 from apps.accounts.models import EndUser
@@ -14,6 +15,7 @@ from apps.memory.lessons import Standing, standing
 from apps.memory.models import Evidence, Preference, PreferenceState, Source
 from apps.memory.prompt import HEADING
 from apps.memory.selectors import preferences_of, tokens_saved
+from apps.memory.services import collect
 from apps.memory.services.entries import MOST
 from kernel.errors import Conflict, NotFound
 from kernel.models import AuditEntry
@@ -139,6 +141,37 @@ def test_a_correction_about_one_answer_is_taught_once_two_sessions_said_it(someb
         stands = standing(somebody.policy)
     assert isinstance(stands, Standing)
     assert stands.hint == "The capital of Australia is Canberra."
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_turn_does_not_go_while_it_is_remembered(
+    somebody: Somebody, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A deletion has the turn and then waits for its person: whoever has the person has the turn already."""
+    real, ends = collect.overheard, []
+
+    def delete_it() -> None:
+        try:
+            with tenant_scope(somebody.tenant.id), transaction.atomic():
+                with connection.cursor() as cursor:
+                    cursor.execute("SET LOCAL lock_timeout = '200ms'")
+                Turn.objects.all().delete()
+            ends.append("gone")
+        except OperationalError:
+            ends.append("waits")
+        finally:
+            connection.close()
+
+    def overheard(text: str) -> Any:
+        deletion = threading.Thread(target=delete_it)
+        deletion.start()
+        deletion.join()
+        return real(text)
+
+    monkeypatch.setattr(collect, "overheard", overheard)
+    hear(somebody, HINT)
+    assert ends == ["waits"]
+    assert words_told(somebody) == [HINT]
 
 
 def test_corrections_by_hand_count_too(somebody: Somebody) -> None:
