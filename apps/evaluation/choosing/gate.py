@@ -55,7 +55,10 @@ def prepare(*, policy: Policy, lesson: Lesson, stands: Standing, go_on: Callable
             )
         logger.info("policy %s: the yardstick took %.1f s", policy.pk, time.monotonic() - began)
         with transaction.atomic():
-            lesson = Lesson.objects.select_for_update(of=("self",)).get(pk=lesson.pk)
+            held = Lesson.objects.select_for_update(of=("self",)).filter(pk=lesson.pk).first()
+            if held is None:  # deleted while it was measured
+                return False
+            lesson = held
             if "yardstick" not in lesson.figures:
                 lesson.figures = {
                     **_teacher_json(teacher),
@@ -144,7 +147,9 @@ def _decide(
     learned: bool,
 ) -> str:
     with transaction.atomic():
-        lesson = Lesson.objects.select_for_update(of=("self",)).get(pk=lesson_id)
+        lesson = Lesson.objects.select_for_update(of=("self",)).filter(pk=lesson_id).first()
+        if lesson is None:  # deleted while the version was measured: as where nobody wants anything
+            return ""
         best = Measured.from_json(lesson.figures["best"])
         why = what_was_lost(now, yardstick) or why_not_better(now, best)
         goes_live = not (why and taught)

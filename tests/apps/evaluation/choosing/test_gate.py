@@ -228,6 +228,28 @@ def test_a_plateau_where_all_passes_is_held(somebody: Somebody, figures: Any) ->
     assert not prepare(somebody)
 
 
+def test_a_lesson_that_is_deleted_while_it_is_measured_decides_nothing(
+    somebody: Somebody, figures: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(**_: object) -> Teacher:
+        Lesson.objects.all().delete()
+        return Teacher(STICK, ((1, 2),))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(gate, "measure_teacher", gone)
+        assert not prepare(somebody)
+    assert prepare(somebody)
+
+    def measured(**_: object) -> Measured:
+        Lesson.objects.all().delete()
+        return BASE
+
+    monkeypatch.setattr(gate, "measure_version", measured)
+    with tenant_scope(somebody.tenant.id):
+        assert gate.choose(taught(somebody, 1)) == ""
+        assert not GateResult.objects.exists()
+
+
 def test_what_people_taught_is_not_held_up(somebody: Somebody, figures: Any) -> None:
     prepare(somebody)
     figures(replace(BASE, on_topic=0))
