@@ -105,6 +105,23 @@ def test_text_that_orders_the_judge_about_changes_no_verdict_and_is_no_hint(inje
         ("No essays for me. Say it in one short sentence.", "Answer in one short sentence."),
         ("That runs together. Put it into a numbered list.", "Answer with a numbered list."),
         ("My grandmother knows no English. Write it in French.", "Answer in French."),
+        ("Too much for me. Sum that up in three lines.", "Answer in three lines."),
+        ("That is a wall of text. Just tell me in ten words.", "Answer in ten words."),
+        # whom it is for is part of how, and no task of its own
+        (
+            "I am nine! Explain it to a child in three short sentences.",
+            "Answer for a child in three short sentences.",
+        ),
+        ("Way too technical. Write it for beginners, with examples.", "Answer for beginners, with examples."),
+        ("He lost interest. Give me one line for a ten-year-old.", "Give me one line for a ten-year-old."),
+        # why it is wanted is not what is wanted
+        ("Please use short paragraphs, I read this on a phone.", "Use short paragraphs."),
+        ("Answer in Spanish because English tires me out.", "Answer in Spanish."),
+        # a form may be shown by an example, and says more than a degree
+        (
+            "Too confusing. Use bullet points: first, second, third.",
+            "Use bullet points: first, second, third.",
+        ),
         ("No bullet points please, I can't read them on my phone.", "Answer without bullet points."),
         ("way too long", "Give a shorter answer."),
         ("You forgot to say when it was written.", "Do not forget to say when it was written."),
@@ -140,6 +157,20 @@ def test_what_is_wished_for_becomes_the_hint_in_the_users_words(said: str, hint:
 def test_a_good_or_neutral_next_state_gives_no_hint() -> None:
     assert judged("Thanks, short and clear!").hints == ()
     assert judged("Write one sentence about elephants.").hints == ()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Tell my kids a story.",
+        "Write a bedtime song for a five-year-old.",
+        "Explain photosynthesis to a child because my sister asked.",
+        "Use Python: print the first ten primes.",
+    ],
+)
+def test_a_new_task_for_somebody_is_a_task_and_no_complaint(said: str) -> None:
+    opinion = judged(said)
+    assert (opinion.votes[0].score, opinion.hints) == (0, ())
 
 
 def test_it_says_what_it_is_and_which_cues_it_saw() -> None:

@@ -79,10 +79,17 @@ ITSELF = re.compile(
     r"^(make|keep|cut|trim|shorten|condense|simplify|format) (?:it|this|that)\b", re.IGNORECASE
 )
 ANEW = re.compile(
-    rf"^(?:say|put|write|phrase|express|give|tell|word)\s+(?:me\s+)?{PRONOUN}\s+(?:all\s+)?(in|into|as|with)\s+(?!the\b)(.+)$",
+    rf"^(?:say|put|write|phrase|express|give|tell|word|explain|sum(?: up)?|summari[sz]e|describe)\s+(?:me\s+)?{PRONOUN}\s+(?:up\s+)?(?:all\s+)?"
+    r"(in|into|as|with|for|to)\s+(?!the\b)(.+)$",
     re.IGNORECASE,
 )
 """The earlier answer in another form, "say it in one line"; the groups are how, and the form."""
+TELL_ME = re.compile(r"^(?:tell|give)\s+me\s+(in|as|with)\s+(?!the\b)(.+)$", re.IGNORECASE)
+"""The same with nothing named: "tell me in one line"."""
+REASON = re.compile(
+    r",\s+(?:because|since|i|it|that|this|we|they|he|she)\b.*$|\s+because\b.*$", re.IGNORECASE
+)
+"""Why an order is given: "…, that is easier for me"."""
 NO_MORE = re.compile(r"^(?:no|without|zero)\s+(?:more\s+|any\s+|so many\s+|so much\s+)?(.+)$", re.IGNORECASE)
 COMPARED = re.compile(
     r"^(?:(?:much|a bit|a little|way|far|even|slightly|a lot)\s+)?(more|less|fewer)\s+(.+)$", re.IGNORECASE

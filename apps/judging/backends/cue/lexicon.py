@@ -141,7 +141,7 @@ VERBS = _words(
 # verbs that say how to answer rather than what about
 FORM_VERBS = _words(
     "answer reply respond keep shorten simplify condense trim tighten rephrase reword rewrite redo shrink"
-    " summarise summarize format avoid stop limit restrict skip drop omit number capitalise capitalize be"
+    " summarise summarize format avoid stop limit restrict skip drop omit number capitalise capitalize be use"
 )
 
 QUESTION_WORDS = _words("what why how when where who whom whose which what's how's who's where's")

@@ -91,12 +91,14 @@ def without_ing(text: str) -> str:
 
 def imperative(text: str) -> str:
     """Return an order as a sentence that can stand after another question, where no "it" is an earlier answer."""
-    text = frames.ITSELF.sub(r"\1 your answer", strip(text))
-    anew = frames.ANEW.match(text)
+    text = frames.ITSELF.sub(r"\1 your answer", strip(frames.REASON.sub("", text)))
+    anew = frames.ANEW.match(text) or frames.TELL_ME.match(text)
     if anew is not None:
         joined, form = anew.groups()
         if joined.casefold() == "into":  # "into French", "into a list"
             joined = _preposition(words(plain(form)))
+        elif joined.casefold() == "to":  # "to a child"
+            joined = "for"
         return sentence_of(f"answer {joined} {form}")
     first, _, rest = text.partition(" ")
     base = frames.BASE.get(first.casefold(), first)

@@ -15,6 +15,12 @@ ABOUT_REPLY = re.compile(
     r"\b(?:you|your|yours|yourself|that|this|instead|again|(?:the|an?) (?:answer|reply|response|explanation|text)|"
     r"next time|from now on|in future|every time|always)\b"
 )
+# whom an answer is for: "explain it to a five-year-old"
+AUDIENCE = re.compile(
+    r"\b(?:to|for|like) (?:an? |the |my |his |her |our |some )?(?:(?:\w+[- ])?years?[- ]olds?|child|children|kids?|toddlers?|"
+    r"beginners?|novices?|newcomers?|lay(?:man|men|person|people)|(?:non-?)?experts?)\b"
+)
+BECAUSE = re.compile(r"\b(?:because|since)\b.*$")
 IT = re.compile(r"\b(?:it|them|these|those|one|ones)\b")
 WISH = re.compile(
     r"\b(?:i|we) (?:\w+ ){0,3}?(?:asked|wanted|want|hoping|hoped|expected|expecting|prefer|preferred|rather|need|needed|meant|"

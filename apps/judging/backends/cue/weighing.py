@@ -83,8 +83,12 @@ def is_new_task(clause: Clause, known: frozenset[str]) -> bool:
 
 
 def novel(text: str, known: frozenset[str]) -> frozenset[str]:
-    """Return the stems of a clause's topic words that neither the question nor the reply had."""
-    return topic(text) - _OF_ANSWERS - known
+    """Return the stems of a clause's topic words that neither the question nor the reply had.
+
+    For whom an answer is meant and why it is wished for so are no topic.
+    """
+    how = signs.BECAUSE.sub(" ", signs.AUDIENCE.sub(" ", text))
+    return topic(how) - _OF_ANSWERS - known
 
 
 def speaks_of_form(clause: Clause, known: frozenset[str]) -> bool:
@@ -93,6 +97,8 @@ def speaks_of_form(clause: Clause, known: frozenset[str]) -> bool:
     comparing = re.search(
         r"\b(?:more|less|fewer) (?:\w+ )?\w+|\b(?:be|make|sound|keep) (?:\w+ ){0,2}\w+er\b", clause.plain
     )
+    if signs.AUDIENCE.search(clause.plain):
+        formal.append("audience")
     if not formal and not (
         comparing and (clause.words[0] in lex.VERBS or signs.REQUEST.search(clause.plain))
     ):
