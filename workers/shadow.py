@@ -13,7 +13,7 @@ from apps.adapters.models import Policy
 from apps.conversations.quiet import is_quiet
 from apps.evaluation.choosing import gate
 from apps.learning.shadow.due import candidates, drop_outdated
-from apps.learning.shadow.plan import Wave, next_wave
+from apps.learning.shadow.plan import Wave, next_wave, step_is_under_way
 from apps.learning.shadow.rollouts import roll_out
 from apps.memory.lessons import standing
 from kernel.errors import AttuneError
@@ -53,7 +53,10 @@ def _goes_on(tenant_id: uuid.UUID, policy_id: uuid.UUID) -> bool:
 
 
 def teach_once(policy_id: uuid.UUID) -> bool:
-    """Have one policy answer a wave, if one is due; return whether it is still quiet. Must run in the tenant's scope."""
+    """Have one policy answer a wave, if one is due; return whether it is still quiet. Must run in the tenant's scope.
+
+    What its lesson is measured by is measured while the first wave is trained on: the engine would have nothing to do.
+    """
     policy = Policy.objects.select_related("tenant", "live").filter(pk=policy_id).first()
     if policy is None:
         return True
@@ -65,22 +68,16 @@ def teach_once(policy_id: uuid.UUID) -> bool:
     wave = next_wave(policy)
     if isinstance(wave, str):
         logger.debug("policy %s is not taught: %s", policy.pk, wave)
-        return True
     quiet = partial(is_quiet, for_s=settings.SHADOW_QUIET_S)
     try:
-        if gate.prepare(policy=policy, lesson=wave.lesson, stands=wave.stands, go_on=quiet):
-            wave = _as_it_is_now(policy_id) if "yardstick" not in wave.lesson.figures else wave
-            made = 0 if isinstance(wave, str) else roll_out(wave, go_on=quiet)
+        if isinstance(wave, Wave):
+            made = roll_out(wave, go_on=quiet)
             logger.info("policy %s: %d shadow samples", policy_id, made)
+        if not isinstance(stands, str) and step_is_under_way(policy):
+            gate.prepare(policy=policy, stands=stands, go_on=quiet)
     except AttuneError as error:  # an engine that is away or refuses, or somebody who asks
         logger.info("policy %s is not taught now: %s", policy.pk, error.message)
     return quiet()
-
-
-def _as_it_is_now(policy_id: uuid.UUID) -> Wave | str:
-    """Return the next wave anew: measuring what a lesson is measured by takes a minute, in which a version may go live."""
-    policy = Policy.objects.select_related("tenant", "live").filter(pk=policy_id).first()
-    return next_wave(policy) if policy is not None else "the policy is gone"
 
 
 @contextmanager

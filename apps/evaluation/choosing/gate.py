@@ -23,7 +23,7 @@ from apps.evaluation.choosing.figures import (
     what_was_lost,
     why_not_better,
 )
-from apps.evaluation.choosing.measure import Teacher, measure_teacher, measure_version
+from apps.evaluation.choosing.measure import Interrupted, Teacher, measure_teacher, measure_version
 from apps.learning.models import Sample
 from apps.memory import services as memory
 from apps.memory.lessons import Standing, standing
@@ -36,67 +36,73 @@ PATIENCE = 4
 """Versions in a row that are no better make a plateau."""
 HURRY_S = 120.0
 """A version that waits for so long to be measured is measured while people ask."""
+FORGOTTEN_S = 900.0
+"""A version that waits for so long for the yardstick has it measured by whoever chooses: nobody came to it."""
+NOT_TELLING = "the base does not do it either when it is told"
 
 
-def prepare(*, policy: Policy, lesson: Lesson, stands: Standing, go_on: Callable[[], bool]) -> bool:
-    """Measure what a lesson is measured by, if that was not done yet; return whether there is something to learn.
+def prepare(*, policy: Policy, stands: Standing, go_on: Callable[[], bool]) -> None:
+    """Measure what the lesson of what stands is measured by, where that was not done yet.
 
     Where being told makes no difference to the base's own replies, nothing can be learned from it: the lesson ends on
     its plateau, and says so. Raises Interrupted, or what the engine's client raises.
     """
-    if "yardstick" not in lesson.figures:
-        began = time.monotonic()
-        url = engine_for(policy.live)
-        teacher = measure_teacher(url=url, hint=stands.hint, go_on=go_on)
-        start = teacher.yardstick.untold  # the bare base was measured just now
-        if policy.live is not None:
-            start = measure_version(
-                url=url, version=policy.live, hint=stands.hint, teacher=teacher, go_on=go_on
-            )
-        logger.info("policy %s: the yardstick took %.1f s", policy.pk, time.monotonic() - began)
-        with transaction.atomic():
-            held = Lesson.objects.select_for_update(of=("self",)).filter(pk=lesson.pk).first()
-            if held is None:  # deleted while it was measured
-                return False
-            lesson = held
-            if "yardstick" not in lesson.figures:
-                lesson.figures = {
-                    **_teacher_json(teacher),
-                    "best": start.to_json(),
-                    "course": [_step(policy.live, start, "start")],
-                }
-                lesson.best, lesson.best_score = policy.live, start.closeness
-                if not teacher.yardstick.is_telling:
-                    lesson.state = LessonState.PLATEAU
-                    lesson.reason = "the base does not do it either when it is told"
-                lesson.save()
-    return bool(lesson.state == LessonState.TEACHING)
+    lesson = Lesson.objects.filter(policy=policy, key=stands.key, state=LessonState.TEACHING).first()
+    if lesson is None or "yardstick" in lesson.figures:
+        return
+    began = time.monotonic()
+    url = engine_for(policy.live)
+    teacher = measure_teacher(url=url, hint=stands.hint, go_on=go_on)
+    start = teacher.yardstick.untold  # the bare base was measured just now
+    if policy.live is not None:
+        start = measure_version(url=url, version=policy.live, hint=stands.hint, teacher=teacher, go_on=go_on)
+    logger.info("policy %s: the yardstick took %.1f s", policy.pk, time.monotonic() - began)
+    with transaction.atomic():
+        held = Lesson.objects.select_for_update(of=("self",)).filter(pk=lesson.pk).first()
+        if held is None or "yardstick" in held.figures:  # deleted, or measured by somebody else, meanwhile
+            return
+        held.figures = {
+            **_teacher_json(teacher),
+            "best": start.to_json(),
+            "course": [_step(policy.live, start, "start")],
+        }
+        held.best, held.best_score = policy.live, start.closeness
+        if not teacher.yardstick.is_telling:
+            held.state, held.reason = LessonState.PLATEAU, NOT_TELLING
+        held.save()
 
 
 def choose(version: AdapterVersion) -> str:
     """Return why a version that passed its other checks must not go live, or "". Writes its gate result.
 
     Only what shadow rollouts taught is chosen here: what people's own judgements taught goes live as ever, but is
-    measured where the policy has learned something that it could lose. Raises Interrupted while people ask.
+    measured where the policy has learned something that it could lose. Raises Interrupted while people ask, and while
+    what the version is to be measured by is not there.
     """
     policy = version.policy
     stands = standing(policy)
     if isinstance(stands, str):
         return ""
-    lesson = Lesson.objects.filter(policy=policy, key=stands.key).exclude(state=LessonState.ENDED).first()
     taught = Sample.objects.filter(run_id=version.run_id, source="shadow").exists()
-    if lesson is None or "yardstick" not in lesson.figures or not (taught or stands.is_learned):
-        return ""
-    teacher = _teacher_of(lesson)
     waited_s = (timezone.now() - version.created_at).total_seconds()
+    go_on = (lambda: True) if waited_s > HURRY_S else partial(is_quiet, for_s=settings.SHADOW_QUIET_S)
+    if taught and waited_s > FORGOTTEN_S:
+        prepare(policy=policy, stands=stands, go_on=go_on)
+    lesson = Lesson.objects.filter(policy=policy, key=stands.key).exclude(state=LessonState.ENDED).first()
+    if lesson is None or not (taught or stands.is_learned):
+        return ""
+    if "yardstick" not in lesson.figures:
+        if not taught:
+            return ""
+        raise Interrupted("what it is measured by is measured first", retry_after_s=5.0)
+    teacher = _teacher_of(lesson)
     began = time.monotonic()
-    quiet = partial(is_quiet, for_s=settings.SHADOW_QUIET_S)
     now = measure_version(
         url=pick_engine(version.served_name),
         version=version,
         hint=stands.hint,
         teacher=teacher,
-        go_on=(lambda: True) if waited_s > HURRY_S else quiet,
+        go_on=go_on,
         in_full=stands.is_learned or lesson.state != LessonState.TEACHING,
     )
     logger.info(
@@ -151,7 +157,8 @@ def _decide(
         if lesson is None:  # deleted while the version was measured: as where nobody wants anything
             return ""
         best = Measured.from_json(lesson.figures["best"])
-        why = what_was_lost(now, yardstick) or why_not_better(now, best)
+        nothing = "" if yardstick.is_telling else NOT_TELLING
+        why = what_was_lost(now, yardstick) or nothing or why_not_better(now, best)
         goes_live = not (why and taught)
         known = any(step["version"] == version.number for step in lesson.figures["course"])
         if not known:

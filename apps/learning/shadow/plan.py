@@ -92,7 +92,7 @@ def _why_not(policy: Policy, setting: MemorySetting) -> str:
         why = hours
     elif tokens_today(policy) >= most:
         why = f"the budget of {most} tokens a day is used up"
-    elif awaits_publishing(policy) or _is_training(policy):
+    elif step_is_under_way(policy):
         why = "a step is under way"
     return why or _why_no_hints(policy)
 
@@ -105,8 +105,10 @@ def _why_no_hints(policy: Policy) -> str:
     return "the policy learns from rewards alone" if config.method == "binary" else ""
 
 
-def _is_training(policy: Policy) -> bool:
-    return TrainingRun.objects.filter(policy=policy, state__in=OPEN_RUN_STATES).exists()
+def step_is_under_way(policy: Policy) -> bool:
+    """Return whether a batch is trained on, or a version that came of one waits to be chosen."""
+    training = TrainingRun.objects.filter(policy=policy, state__in=OPEN_RUN_STATES)
+    return awaits_publishing(policy) or training.exists()
 
 
 def _within_hours(setting: MemorySetting, hour: int) -> bool:

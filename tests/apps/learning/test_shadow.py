@@ -40,7 +40,7 @@ WISH = "Answer in one short sentence."
 def engine(somebody: Somebody, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
     settings.SHADOW_QUIET_S = 0.0
     # this engine's base cannot be told anything: what versions are measured by has tests of its own
-    monkeypatch.setattr(shadow.gate, "prepare", lambda **_: True)
+    monkeypatch.setattr(shadow.gate, "prepare", lambda **_: None)
     with FakeEngine(api_key=settings.ENGINE_API_KEY, admin_key=settings.ENGINE_ADMIN_KEY) as running:
         Engine.objects.create(url=running.url, state=EngineState.READY, boot_id="1")
         yield running
@@ -115,6 +115,28 @@ def test_replies_become_turns_samples_and_a_step(somebody: Somebody, engine: Fak
     shadow.look()
     assert len(shadows(somebody)) == 8
     assert wave(somebody) == "a step is under way"
+
+
+def test_what_a_lesson_is_measured_by_is_measured_while_its_first_step_is_under_way(
+    somebody: Somebody, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    want(somebody)
+    runs: list[int] = []
+    monkeypatch.setattr(shadow.gate, "prepare", lambda **_: runs.append(TrainingRun.objects.count()))
+    Engine.objects.update(state=EngineState.STARTING)
+    shadow.look()
+    assert runs == []  # no step, no yardstick
+
+    Engine.objects.update(state=EngineState.READY)
+    shadow.look()
+    assert runs == [1]
+    shadow.look()  # interrupted, it is asked for again
+    assert runs == [1, 1]
+    with tenant_scope(somebody.tenant.id):
+        TrainingRun.objects.update(state="failed", finished_at=timezone.now())
+        Lesson.objects.update(state="plateau", reason="no more")
+    shadow.look()
+    assert runs == [1, 1]
 
 
 def test_a_reply_names_whose_question_it_repeats_and_is_not_kept_without_it(

@@ -1,5 +1,6 @@
 """Versions that shadow rollouts taught: which go live, when teaching ends, what leaves the prompt and comes back."""
 
+import datetime as dt
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -79,14 +80,16 @@ def stands(somebody: Somebody) -> Standing:
 
 
 def lesson_of(somebody: Somebody) -> Lesson:
-    return current_lesson(somebody.policy, stands(somebody))
+    with tenant_scope(somebody.tenant.id):
+        return current_lesson(somebody.policy, stands(somebody))
 
 
 def prepare(somebody: Somebody) -> bool:
+    """Measure the yardstick; return whether it teaches something."""
     with tenant_scope(somebody.tenant.id):
-        return gate.prepare(
-            policy=somebody.policy, lesson=lesson_of(somebody), stands=stands(somebody), go_on=lambda: True
-        )
+        lesson = lesson_of(somebody)
+        gate.prepare(policy=somebody.policy, stands=stands(somebody), go_on=lambda: True)
+        return Lesson.objects.filter(pk=lesson.pk, state=LessonState.TEACHING).exists()
 
 
 def taught(somebody: Somebody, number: int, *, source: str = "shadow") -> AdapterVersion:
@@ -165,6 +168,36 @@ def test_what_the_teacher_cannot_do_is_not_taught(
     assert not prepare(somebody)
     assert the_lesson(somebody).reason == "the base does not do it either when it is told"
 
+    # its first step was under way meanwhile
+    figures(replace(BASE, passes=4, closeness=-1.0))
+    version = taught(somebody, 1)
+    assert choose(somebody, version) == "not chosen: the base does not do it either when it is told"
+    with tenant_scope(somebody.tenant.id):
+        assert not GateResult.objects.get(version=version).passed
+
+
+def test_a_version_waits_for_what_it_is_measured_by(somebody: Somebody, figures: Any) -> None:
+    figures(replace(BASE, passes=4, closeness=-1.0))
+    lesson_of(somebody)
+    version = taught(somebody, 1)
+    with pytest.raises(Interrupted, match="what it is measured by is measured first"):
+        choose(somebody, version)
+    with tenant_scope(somebody.tenant.id):  # what people taught does not wait
+        assert gate.choose(taught(somebody, 2, source="live")) == ""
+
+    prepare(somebody)
+    assert choose(somebody, version) == ""
+    assert the_lesson(somebody).best_id == version.id
+
+
+def test_whoever_chooses_measures_what_nobody_came_to(somebody: Somebody, figures: Any) -> None:
+    figures(replace(BASE, passes=4, closeness=-1.0))
+    lesson_of(somebody)
+    version = taught(somebody, 1)
+    version.created_at -= dt.timedelta(seconds=gate.FORGOTTEN_S + 1)
+    assert choose(somebody, version) == ""
+    assert [step["version"] for step in the_lesson(somebody).figures["course"]] == [0, 1]
+
 
 def test_what_the_weights_hold_leaves_the_prompt_and_comes_back(somebody: Somebody, figures: Any) -> None:
     prepare(somebody)
@@ -239,6 +272,7 @@ def test_a_lesson_that_is_deleted_while_it_is_measured_decides_nothing(
         patched.setattr(gate, "measure_teacher", gone)
         assert not prepare(somebody)
     assert prepare(somebody)
+    assert "yardstick" in the_lesson(somebody).figures
 
     def measured(**_: object) -> Measured:
         Lesson.objects.all().delete()
