@@ -12,6 +12,7 @@ from apps.evaluation.choosing import gate
 from apps.evaluation.choosing.measure import Interrupted
 from apps.learning import schedule
 from apps.learning.commits import ask_to_publish
+from kernel.locks import alone
 from kernel.tenancy import tenant_scope
 from workers.tasks import task
 
@@ -25,15 +26,17 @@ def publish(*, tenant_id: str, version_id: str) -> None:
     """Preflight, load, probe, choose and point; then see whether the next batch waits already.
 
     While no engine can be asked, or people ask while a choice is to be made, nothing is decided, and it is tried again.
+    One at a time for a version: to choose takes a minute of an engine, and the message may come twice.
     """
-    with tenant_scope(tenant_id):
+    with tenant_scope(tenant_id), alone(f"publish:{version_id}") as first:
         version = AdapterVersion.objects.filter(id=uuid.UUID(version_id)).first()
-        if version is None:
+        if version is None or not first:
             return
         try:
+            gate.check_measurable(version)
             publishing.publish(version.id, choose=gate.choose)
         except (EngineUnavailable, Interrupted) as error:
-            logger.warning("%s waits: %s", version.served_name, error.message)
+            logger.info("%s waits: %s", version.served_name, error.message)
             with transaction.atomic():
                 ask_to_publish(version, delay_s=RETRY_S)
             return

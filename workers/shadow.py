@@ -2,12 +2,10 @@
 
 import logging
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, transaction
 
 from apps.adapters.models import Policy
 from apps.conversations.quiet import is_quiet
@@ -17,12 +15,11 @@ from apps.learning.shadow.plan import Wave, next_wave, step_is_under_way
 from apps.learning.shadow.rollouts import roll_out
 from apps.memory.lessons import standing
 from kernel.errors import AttuneError
+from kernel.locks import alone
 from kernel.tenancy import system_scope, tenant_scope
 from workers.tasks import task
 
 logger = logging.getLogger(__name__)
-
-_ONE_AT_A_TIME = 0x5AD0  # of the advisory locks
 
 
 @task("workers.shadow.look")
@@ -30,7 +27,7 @@ def look() -> None:
     """Have the policies that are told something answer one wave each, until somebody asks."""
     if not settings.SHADOW_ENABLED or not is_quiet(for_s=settings.SHADOW_QUIET_S):
         return
-    with _alone() as first:
+    with alone("shadow rollouts") as first:
         if not first:
             return
         with system_scope("shadow rollouts"):
@@ -78,17 +75,3 @@ def teach_once(policy_id: uuid.UUID) -> bool:
     except AttuneError as error:  # an engine that is away or refuses, or somebody who asks
         logger.info("policy %s is not taught now: %s", policy.pk, error.message)
     return quiet()
-
-
-@contextmanager
-def _alone() -> Iterator[bool]:
-    """Hold the place of the one process that does this, where it is free."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_ONE_AT_A_TIME])
-        (free,) = cursor.fetchone()
-    try:
-        yield free
-    finally:
-        if free:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [_ONE_AT_A_TIME])

@@ -7,8 +7,11 @@ policy, its tenant's account and then the samples that it holds. One that holds 
 whatever order it finds them, so they are locked first. What can as well be done later is skipped where it is held.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
+from django.db import connection
 from django.db.models import Model, QuerySet
 
 M = TypeVar("M", bound=Model)
@@ -21,3 +24,20 @@ def locked(rows: QuerySet[M], *, skip_locked: bool = False, to_delete: bool = Fa
     somebody else holds are left out.
     """
     return rows.select_for_update(of=("self",), no_key=not to_delete, skip_locked=skip_locked).order_by("pk")
+
+
+@contextmanager
+def alone(name: str) -> Iterator[bool]:
+    """Hold the place of the one process that does what is named, where it is free; says whether it was.
+
+    For work that takes longer than a transaction should. A holder that dies frees its place with its connection.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", [name])
+        (free,) = cursor.fetchone()
+    try:
+        yield free
+    finally:
+        if free:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", [name])

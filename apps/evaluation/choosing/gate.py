@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from apps.adapters.models import AdapterVersion, GateResult, Policy
+from apps.adapters.models import AdapterVersion, GateResult, Policy, VersionState
 from apps.adapters.placement import engine_for
 from apps.conversations.quiet import is_quiet
 from apps.engines.selectors import pick_engine
@@ -72,6 +72,16 @@ def prepare(*, policy: Policy, stands: Standing, go_on: Callable[[], bool]) -> N
         held.save()
 
 
+def check_measurable(version: AdapterVersion) -> None:
+    """Raise Interrupted where a created version waits for what it is to be measured by; cheap enough to ask often."""
+    stands = standing(version.policy)
+    if version.state != VersionState.CREATED or isinstance(stands, str) or not _taught_by_shadows(version):
+        return
+    lesson = _lesson(version.policy, stands)
+    if lesson is not None and "yardstick" not in lesson.figures and _age_s(version) <= FORGOTTEN_S:
+        raise Interrupted("what it is measured by is measured first", retry_after_s=5.0)
+
+
 def choose(version: AdapterVersion) -> str:
     """Return why a version that passed its other checks must not go live, or "". Writes its gate result.
 
@@ -79,22 +89,19 @@ def choose(version: AdapterVersion) -> str:
     measured where the policy has learned something that it could lose. Raises Interrupted while people ask, and while
     what the version is to be measured by is not there.
     """
+    check_measurable(version)
     policy = version.policy
     stands = standing(policy)
     if isinstance(stands, str):
         return ""
-    taught = Sample.objects.filter(run_id=version.run_id, source="shadow").exists()
-    waited_s = (timezone.now() - version.created_at).total_seconds()
-    go_on = (lambda: True) if waited_s > HURRY_S else partial(is_quiet, for_s=settings.SHADOW_QUIET_S)
-    if taught and waited_s > FORGOTTEN_S:
-        prepare(policy=policy, stands=stands, go_on=go_on)
-    lesson = Lesson.objects.filter(policy=policy, key=stands.key).exclude(state=LessonState.ENDED).first()
-    if lesson is None or not (taught or stands.is_learned):
+    taught = _taught_by_shadows(version)
+    quiet = partial(is_quiet, for_s=settings.SHADOW_QUIET_S)
+    go_on = (lambda: True) if _age_s(version) > HURRY_S else quiet
+    if taught:
+        prepare(policy=policy, stands=stands, go_on=go_on)  # done long ago, unless nobody came to it
+    lesson = _lesson(policy, stands)
+    if lesson is None or "yardstick" not in lesson.figures or not (taught or stands.is_learned):
         return ""
-    if "yardstick" not in lesson.figures:
-        if not taught:
-            return ""
-        raise Interrupted("what it is measured by is measured first", retry_after_s=5.0)
     teacher = _teacher_of(lesson)
     began = time.monotonic()
     now = measure_version(
@@ -109,6 +116,18 @@ def choose(version: AdapterVersion) -> str:
         "%s: %d of %d pass, %.1f s", version.served_name, now.passes, now.of, time.monotonic() - began
     )
     return _decide(lesson.pk, version, now, teacher.yardstick, taught=taught, learned=stands.is_learned)
+
+
+def _lesson(policy: Policy, stands: Standing) -> Lesson | None:
+    return Lesson.objects.filter(policy=policy, key=stands.key).exclude(state=LessonState.ENDED).first()
+
+
+def _taught_by_shadows(version: AdapterVersion) -> bool:
+    return Sample.objects.filter(run_id=version.run_id, source="shadow").exists()
+
+
+def _age_s(version: AdapterVersion) -> float:
+    return (timezone.now() - version.created_at).total_seconds()
 
 
 def settle(policy: Policy, stands: Standing) -> None:

@@ -93,7 +93,7 @@ def prepare(somebody: Somebody) -> bool:
 
 
 def taught(somebody: Somebody, number: int, *, source: str = "shadow") -> AdapterVersion:
-    """A version that is loaded and not live yet, made by a run of one sample."""
+    """A version that is made and not live yet, by a run of one sample."""
     version = add_version(somebody.policy, number, live=False)
     turn = add_turn(somebody)
     with tenant_scope(somebody.tenant.id):
@@ -101,6 +101,7 @@ def taught(somebody: Somebody, number: int, *, source: str = "shadow") -> Adapte
             id=version.run_id, policy=somebody.policy, trigger="threshold", state="succeeded", version=version
         )
         Sample.objects.create(policy=somebody.policy, turn=turn, source=source, run=run, state="claimed")
+        AdapterVersion.objects.filter(pk=version.pk).update(state=VersionState.CREATED, ready_at=None)
         return AdapterVersion.objects.select_related("policy").get(pk=version.pk)
 
 
