@@ -70,6 +70,7 @@ app.conf.update(
             "find_lost_work": 15.0,
             "close_idle_sessions": 30.0,
             "forget_groundless": 60.0,
+            "tell_again": 60.0,
             "read_weeks": 300.0,
             "begin_sweeps": 300.0,
             "collect_garbage": 600.0,

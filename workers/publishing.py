@@ -1,4 +1,4 @@
-"""Bring a created version live."""
+"""Bring a created version live, and see to what changes where another one answers."""
 
 import logging
 import uuid
@@ -12,6 +12,7 @@ from apps.evaluation.choosing import gate
 from apps.evaluation.choosing.measure import Interrupted
 from apps.learning import schedule
 from apps.learning.commits import ask_to_publish
+from apps.memory import services as memory
 from kernel.locks import alone
 from kernel.tenancy import tenant_scope
 from workers.tasks import task
@@ -42,3 +43,10 @@ def publish(*, tenant_id: str, version_id: str) -> None:
             return
         with transaction.atomic():
             schedule.consider(policy_id=version.policy_id)
+
+
+@task("workers.publishing.look_what_is_held")
+def look_what_is_held(*, tenant_id: str, policy_id: str) -> None:
+    """Tell again what the version that answers now never learned."""
+    with tenant_scope(tenant_id):
+        memory.tell_again(policy_id=uuid.UUID(policy_id))

@@ -21,7 +21,7 @@ from apps.learning import upkeep as learning
 from apps.learning.drift import actions, readings
 from apps.memory import services as memory
 from kernel.models import OutboxMessage
-from kernel.tenancy import system_scope
+from kernel.tenancy import system_scope, tenant_scope
 from workers.tasks import task
 
 logger = logging.getLogger(__name__)
@@ -92,6 +92,16 @@ def forget_groundless() -> None:
     """Delete preferences whose sessions are gone; no prompt is told of them since."""
     with system_scope("groundless preferences"):
         memory.forget_groundless()
+
+
+@task("workers.upkeep.tell_again")
+def tell_again() -> None:
+    """Tell again what left the prompt for a version that does not answer any more, where the message that says so was lost."""
+    with system_scope("preferences that no live version holds"):
+        found = memory.held_elsewhere(limit=AT_ONCE)
+    for tenant_id, policy_id in found:
+        with tenant_scope(tenant_id):
+            memory.tell_again(policy_id=policy_id)
 
 
 @task("workers.upkeep.begin_sweeps")

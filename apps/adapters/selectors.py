@@ -1,4 +1,6 @@
-"""Which version a number means."""
+"""Which version a number means, and which ones a version came from."""
+
+import uuid
 
 from django.db.models import IntegerField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
@@ -21,6 +23,16 @@ def version_of(policy: Policy, number: int) -> AdapterVersion | None:
             field="version",
         )
     return version
+
+
+def lineage_of(policy: Policy, head: uuid.UUID | None) -> set[uuid.UUID]:
+    """Return a version of a policy and all that it was trained from; of the bare base (None) none."""
+    parents = dict(AdapterVersion.objects.filter(policy=policy).values_list("pk", "parent_id"))
+    found: set[uuid.UUID] = set()
+    while head is not None:
+        found.add(head)
+        head = parents[head]
+    return found
 
 
 def next_number(policy: Policy) -> int:

@@ -17,7 +17,7 @@ from apps.adapters.selectors import next_number, version_of
 from apps.alerts import services as alerts
 from apps.alerts.models import Event, Severity
 from apps.engines import registry
-from kernel import audit
+from kernel import audit, outbox
 from kernel.errors import Conflict, InvalidInput, NotFound
 from kernel.tenancy import system_scope, tenant_scope
 
@@ -121,6 +121,13 @@ def move_pointer(*, policy_id: uuid.UUID, to_version_id: uuid.UUID | None, actor
         before = policy.live.number if policy.live else 0
         if policy.live_id != to_version_id:
             point(policy=policy, version=version, actor=actor, reason=reason)
+            # it may know less than the one before: what had left the prompt because that one held it is told again
+            outbox.enqueue(
+                task="workers.publishing.look_what_is_held",
+                queue="ops",
+                tenant_id=policy.tenant_id,
+                kwargs={"policy_id": str(policy.pk)},
+            )
     return Moved(policy, before)
 
 

@@ -27,7 +27,7 @@ from apps.evaluation.choosing.measure import Interrupted, Teacher, measure_teach
 from apps.learning.models import Sample
 from apps.memory import services as memory
 from apps.memory.lessons import Standing, standing
-from apps.memory.models import Lesson, LessonState
+from apps.memory.models import Lesson, LessonState, Preference, PreferenceState
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +39,7 @@ HURRY_S = 120.0
 FORGOTTEN_S = 900.0
 """A version that waits for so long for the yardstick has it measured by whoever chooses: nobody came to it."""
 NOT_TELLING = "the base does not do it either when it is told"
+_BETTER = "better"  # of the outcomes in a course
 
 
 def prepare(*, policy: Policy, stands: Standing, go_on: Callable[[], bool]) -> None:
@@ -58,8 +59,9 @@ def prepare(*, policy: Policy, stands: Standing, go_on: Callable[[], bool]) -> N
         start = measure_version(url=url, version=policy.live, hint=stands.hint, teacher=teacher, go_on=go_on)
     logger.info("policy %s: the yardstick took %.1f s", policy.pk, time.monotonic() - began)
     with transaction.atomic():
-        held = Lesson.objects.select_for_update(of=("self",)).filter(pk=lesson.pk).first()
-        if held is None or "yardstick" in held.figures:  # deleted, or measured by somebody else, meanwhile
+        teaching = Lesson.objects.filter(pk=lesson.pk, state=LessonState.TEACHING)
+        held = teaching.select_for_update(of=("self",)).first()
+        if held is None or "yardstick" in held.figures:  # over, or measured by somebody else, meanwhile
             return
         held.figures = {
             **_teacher_json(teacher),
@@ -102,6 +104,8 @@ def choose(version: AdapterVersion) -> str:
     lesson = _lesson(policy, stands)
     if lesson is None or "yardstick" not in lesson.figures or not (taught or stands.is_learned):
         return ""
+    if (said := _said(lesson, version)) is not None:
+        return _not_chosen(said, taught=taught)
     teacher = _teacher_of(lesson)
     began = time.monotonic()
     now = measure_version(
@@ -115,7 +119,7 @@ def choose(version: AdapterVersion) -> str:
     logger.info(
         "%s: %d of %d pass, %.1f s", version.served_name, now.passes, now.of, time.monotonic() - began
     )
-    return _decide(lesson.pk, version, now, teacher.yardstick, taught=taught, learned=stands.is_learned)
+    return _decide(lesson.pk, version, now, teacher.yardstick, taught=taught)
 
 
 def _lesson(policy: Policy, stands: Standing) -> Lesson | None:
@@ -151,10 +155,15 @@ def settle(policy: Policy, stands: Standing) -> None:
         teacher, best = _teacher_of(lesson), Measured.from_json(lesson.figures["best"])
         if not holds(best, teacher.yardstick):
             return
+        # held until the commit: whoever moves the pointer off this lineage afterwards finds what was taken out
+        live = Policy.objects.select_for_update(of=("self",), no_key=True).values_list("live_id", flat=True)
+        if live.get(pk=policy.pk) != policy.live_id:
+            return
         reason = (
             f"{best.passes} of {best.of} held-out replies pass untold, {teacher.yardstick.told.passes} told"
         )
-        memory.retire(preference_ids=[one.id for one in stands.wanted], version=policy.live, reason=reason)
+        if not memory.retire(entries=stands.entries, version=policy.live, reason=reason):
+            return  # something else is wanted by now
         if lesson.state == LessonState.PLATEAU:
             lesson.state = LessonState.HELD
         lesson.reason = reason
@@ -169,27 +178,29 @@ def _decide(
     yardstick: Yardstick,
     *,
     taught: bool,
-    learned: bool,
 ) -> str:
     with transaction.atomic():
         lesson = Lesson.objects.select_for_update(of=("self",)).filter(pk=lesson_id).first()
         if lesson is None:  # deleted while the version was measured: as where nobody wants anything
             return ""
+        if (said := _said(lesson, version)) is not None:  # the message came twice
+            return _not_chosen(said, taught=taught)
         best = Measured.from_json(lesson.figures["best"])
         nothing = "" if yardstick.is_telling else NOT_TELLING
         why = what_was_lost(now, yardstick) or nothing or why_not_better(now, best)
         goes_live = not (why and taught)
-        known = any(step["version"] == version.number for step in lesson.figures["course"])
-        if not known:
-            lesson.figures["course"].append(_step(version, now, why or "better"))
-            if learned and goes_live:
-                _keep_or_tell(lesson, now, yardstick, version)
-            if taught and why:
-                _count_without_gain(lesson, learned=learned)
-            elif taught:
-                lesson.best, lesson.best_score, lesson.without_gain = version, now.closeness, 0
-                lesson.figures["best"] = now.to_json()
-            lesson.save()
+        # as it is now: it may have left the prompt, or come back, while the version was measured
+        wanted = Preference.objects.filter(pk__in=[one["id"] for one in lesson.entries])
+        learned = not wanted.filter(state=PreferenceState.ACTIVE).exists()
+        lesson.figures["course"].append(_step(version, now, why or _BETTER))
+        if learned and goes_live:
+            _keep_or_tell(lesson, now, yardstick, version)
+        if taught and why:
+            _count_without_gain(lesson, learned=learned)
+        elif taught:
+            lesson.best, lesson.best_score, lesson.without_gain = version, now.closeness, 0
+            lesson.figures["best"] = now.to_json()
+        lesson.save()
         GateResult.objects.update_or_create(
             version=version,
             check_name=CHECK,
@@ -199,7 +210,24 @@ def _decide(
                 "detail": {**now.to_json(), "reason": why, "told_passes": yardstick.told.passes},
             },
         )
-    return "" if goes_live else f"not chosen: {why}"[:500]
+    return _not_chosen(why, taught=taught)
+
+
+def _said(lesson: Lesson, version: AdapterVersion) -> str | None:
+    """Return why a version was found to be no better, or "", as it was decided before; None where it was not.
+
+    Who decided may have died before the pointer moved, or be about to move it: replies are sampled, and measured again
+    the best so far would be no better than itself.
+    """
+    course = lesson.figures["course"]
+    outcome: str | None = next(
+        (step["outcome"] for step in course if step["version"] == version.number), None
+    )
+    return "" if outcome == _BETTER else outcome
+
+
+def _not_chosen(why: str, *, taught: bool) -> str:
+    return f"not chosen: {why}"[:500] if why and taught else ""
 
 
 def _count_without_gain(lesson: Lesson, *, learned: bool) -> None:

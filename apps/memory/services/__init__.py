@@ -2,7 +2,7 @@
 
 from apps.memory.services.by_hand import add_preference, delete_preference, edit_preference, set_setting
 from apps.memory.services.collect import remember
-from apps.memory.services.retire import bring_back, retire
+from apps.memory.services.retire import bring_back, held_elsewhere, retire, tell_again
 from apps.memory.services.upkeep import forget_groundless, keep_pinned
 
 __all__ = [
@@ -11,8 +11,10 @@ __all__ = [
     "delete_preference",
     "edit_preference",
     "forget_groundless",
+    "held_elsewhere",
     "keep_pinned",
     "remember",
     "retire",
     "set_setting",
+    "tell_again",
 ]

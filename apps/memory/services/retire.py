@@ -1,12 +1,15 @@
 """Out of the prompt once the weights hold it, and back once they do not."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from django.db import transaction
+from django.db.models import F, Q
 from django.utils import timezone
 
-from apps.adapters.models import AdapterVersion
+from apps.adapters.models import AdapterVersion, Policy
+from apps.adapters.selectors import lineage_of
 from apps.memory.models import Preference, PreferenceState
 from apps.memory.services.entries import revive
 from kernel import audit
@@ -15,16 +18,21 @@ from kernel.locks import locked
 ACTOR = "system:evaluation"
 
 
-def retire(*, preference_ids: Sequence[uuid.UUID], version: AdapterVersion, reason: str) -> int:
-    """Take active preferences out of the prompt: `version` does without being told. Returns how many."""
+def retire(*, entries: Sequence[Mapping[str, Any]], version: AdapterVersion, reason: str) -> int:
+    """Take active preferences out of the prompt: `version` does without being told. Returns how many.
+
+    `entries`: {id, revision} of each, as they were when that was measured. Where one says something else by now, or is
+    gone, none is taken out, and 0 is returned.
+    """
+    wanted = {uuid.UUID(one["id"]): one["revision"] for one in entries}
     with transaction.atomic():
-        rows = list(
-            locked(
-                Preference.objects.filter(
-                    id__in=preference_ids, policy_id=version.policy_id, state=PreferenceState.ACTIVE
-                )
-            )
-        )
+        found = locked(Preference.objects.filter(id__in=wanted, policy_id=version.policy_id))
+        said = {
+            row.pk: row for row in found if row.state in (PreferenceState.ACTIVE, PreferenceState.LEARNED)
+        }
+        if {key: row.revision for key, row in said.items()} != wanted:
+            return 0
+        rows = [row for row in said.values() if row.state == PreferenceState.ACTIVE]
         for row in rows:
             row.state, row.held_by, row.reason = PreferenceState.LEARNED, version, reason[:200]
             row.held_since = timezone.now()
@@ -53,3 +61,25 @@ def bring_back(*, preference_ids: Sequence[uuid.UUID], reason: str) -> int:
                 detail={"reason": reason[:200]},
             )
     return len(rows)
+
+
+def tell_again(*, policy_id: uuid.UUID) -> int:
+    """Tell again what the weights that answer now never held: the pointer was moved off their lineage. Returns how many."""
+    with transaction.atomic():
+        # whoever takes something out of the prompt holds the pointer, too
+        policy = Policy.objects.select_for_update(of=("self",), no_key=True).filter(pk=policy_id).first()
+        if policy is None:
+            return 0
+        learned = Preference.objects.filter(policy=policy, state=PreferenceState.LEARNED)
+        untold = learned.exclude(held_by__in=lineage_of(policy, policy.live_id))
+        return bring_back(
+            preference_ids=list(untold.values_list("pk", flat=True)),
+            reason="the version that answers now never learned it",
+        )
+
+
+def held_elsewhere(*, limit: int) -> list[tuple[uuid.UUID, uuid.UUID]]:
+    """Return (tenant, policy) of those in scope whose learned preferences were held by a version further on than the live one."""
+    ahead = Q(policy__live=None) | Q(held_by=None) | Q(held_by__depth__gt=F("policy__live__depth"))
+    rows = Preference.objects.filter(ahead, state=PreferenceState.LEARNED).order_by("policy_id")
+    return list(rows.values_list("tenant_id", "policy_id").distinct()[:limit])

@@ -26,7 +26,7 @@ from apps.memory.lessons import Standing, current_lesson, standing
 from apps.memory.models import Lesson, LessonState, Preference
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.learning.ledger import add_turn
-from tests.apps.memory.told import person
+from tests.apps.memory.told import person, said
 from tests.chat_model import chatml
 from tests.fake_engine import FakeEngine
 from tests.fake_generation import END_OF_TURN, Token
@@ -329,12 +329,12 @@ def test_what_is_learned_already_is_taught_along(somebody: Somebody) -> None:
     learned, told = want(somebody), want(somebody, "Answer in French.")
     version = add_version(somebody.policy)
     with tenant_scope(somebody.tenant.id):
-        services.retire(preference_ids=[learned.id], version=version, reason="test")
+        services.retire(entries=[said(learned)], version=version, reason="test")
     planned = wave(somebody)
     assert isinstance(planned, Wave)
     assert planned.stands.hint == f"{WISH} Answer in French."
     with tenant_scope(somebody.tenant.id):
-        services.retire(preference_ids=[told.id], version=version, reason="test")
+        services.retire(entries=[said(told)], version=version, reason="test")
     assert isinstance(wave(somebody), Wave)  # until no version is better
     with tenant_scope(somebody.tenant.id):
         Lesson.objects.filter(state=LessonState.TEACHING).update(state=LessonState.PLATEAU)

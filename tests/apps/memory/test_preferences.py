@@ -21,7 +21,7 @@ from kernel.errors import Conflict, NotFound
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.learning.ledger import HINT, add_turn, settle
-from tests.apps.memory.told import person, telling, words_told
+from tests.apps.memory.told import person, said, telling, words_told
 from tests.tenants import Somebody, add_somebody, add_version
 
 
@@ -285,8 +285,8 @@ def test_learned_ones_leave_the_prompt_and_come_back_when_asked_for_again(somebo
     (row,) = kept(somebody)
     version = add_version(somebody.policy)
     with tenant_scope(somebody.tenant.id):
-        assert services.retire(preference_ids=[row.id], version=version, reason="passes as often") == 1
-        assert services.retire(preference_ids=[row.id], version=version, reason="again") == 0
+        assert services.retire(entries=[said(row)], version=version, reason="passes as often") == 1
+        assert services.retire(entries=[said(row)], version=version, reason="again") == 0
     assert words_told(somebody) == []
     assert kept(somebody)[0].held_by_id == version.id
     add_turn(somebody)
@@ -299,9 +299,24 @@ def test_learned_ones_leave_the_prompt_and_come_back_when_asked_for_again(somebo
     assert kept(somebody)[0].held_by_id is None
 
     with tenant_scope(somebody.tenant.id):
-        services.retire(preference_ids=[row.id], version=version, reason="passes as often")
+        services.retire(entries=[said(row)], version=version, reason="passes as often")
         assert services.bring_back(preference_ids=[row.id], reason="fell") == 1
     assert words_told(somebody) == [HINT]
+
+
+def test_what_was_changed_while_it_was_measured_is_told_on(somebody: Somebody) -> None:
+    """The weights hold what it said before; of two, the other one stays too: they were measured together."""
+    first, second = add(somebody, "Answer in French."), add(somebody, "Call me Sam.")
+    measured = [said(first), said(second)]
+    edit(somebody, first, text="Answer in German.")
+    version = add_version(somebody.policy)
+    with tenant_scope(somebody.tenant.id):
+        assert services.retire(entries=measured, version=version, reason="passes as often") == 0
+    assert words_told(somebody) == ["Answer in German.", "Call me Sam."]
+    delete(somebody, first)
+    with tenant_scope(somebody.tenant.id):
+        assert services.retire(entries=measured, version=version, reason="passes as often") == 0
+    assert words_told(somebody) == ["Call me Sam."]
 
 
 def test_the_budget_takes_the_strongest(somebody: Somebody, settings: Settings) -> None:

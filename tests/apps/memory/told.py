@@ -4,6 +4,7 @@ import uuid
 from typing import Any
 
 from apps.conversations.told import Told
+from apps.memory.models import Preference
 from apps.memory.people import Person
 from apps.memory.prompt import told
 from kernel.calls import Plan, call, run
@@ -37,6 +38,11 @@ def told_now(tenant_id: uuid.UUID, whose: Person) -> dict[str, Any]:
 def telling(somebody: Somebody, end_user: Any = None) -> Told | None:
     with tenant_scope(somebody.tenant.id):
         return told(told_now(somebody.tenant.id, person(somebody, end_user)))
+
+
+def said(row: Preference) -> dict[str, Any]:
+    """A preference as what measured it knows it."""
+    return {"id": str(row.pk), "revision": row.revision}
 
 
 def words_told(somebody: Somebody, end_user: Any = None) -> list[str]:

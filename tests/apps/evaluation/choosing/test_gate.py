@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from apps.adapters.models import AdapterVersion, GateResult, VersionState
+from apps.adapters import services as services_of_adapters
+from apps.adapters.models import AdapterVersion, GateResult, Policy, VersionState
 from apps.engines.aside import Answer
 from apps.engines.chat import chat_format
 from apps.engines.models import Engine, EngineState
@@ -28,6 +29,7 @@ from apps.learning.models import Sample, TrainingRun
 from apps.memory import services
 from apps.memory.lessons import Standing, current_lesson, standing
 from apps.memory.models import Lesson, LessonState, Preference
+from kernel.models import OutboxMessage
 from kernel.tenancy import tenant_scope
 from tests.apps.evaluation.choosing.test_figures import BASE, STICK, TOLD
 from tests.apps.learning.ledger import add_turn
@@ -35,6 +37,7 @@ from tests.apps.memory.told import words_told
 from tests.chat_model import build_chat_model
 from tests.fake_engine import FakeEngine
 from tests.tenants import Somebody, add_somebody, add_version
+from workers import publishing, upkeep
 
 WISH = "Answer in one short sentence."
 
@@ -140,6 +143,127 @@ def test_the_better_one_goes_live_and_the_best_stays(somebody: Somebody, figures
     figures(replace(BASE, passes=3, closeness=-1.6))
     choose(somebody, worse)
     assert the_lesson(somebody).without_gain == 1
+
+
+def test_what_was_decided_stands_however_often_it_is_asked(somebody: Somebody, figures: Any) -> None:
+    """Two publish it at once, or one dies before the pointer moves; replies are sampled, so it never measures the same twice."""
+    prepare(somebody)
+    better = taught(somebody, 1)
+    figures(replace(BASE, passes=4, closeness=-1.5))
+    with tenant_scope(somebody.tenant.id):
+        assert gate.choose(better) == ""
+        figures(replace(BASE, passes=3, closeness=-1.502, on_topic=0))
+        assert gate.choose(better) == ""
+        # the one that had measured before it heard of the other
+        lesson = Lesson.objects.get()
+        now = replace(BASE, passes=3, closeness=-1.502)
+        assert gate._decide(lesson.pk, better, now, STICK, taught=True) == ""
+        assert GateResult.objects.get().passed
+    lesson = the_lesson(somebody)
+    assert (lesson.best_id, lesson.best_score, lesson.without_gain) == (better.id, -1.5, 0)
+    assert len(lesson.figures["course"]) == 2
+
+
+def test_what_left_the_prompt_while_a_version_was_measured_may_come_back(
+    somebody: Somebody, figures: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(somebody)
+    held = taught(somebody, 1)
+    figures(replace(BASE, passes=13, closeness=-0.6))
+    with tenant_scope(somebody.tenant.id):
+        assert gate.choose(held) == ""
+        somebody.policy.live = held
+        somebody.policy.save(update_fields=["live"])
+
+    def measured(**_: object) -> Measured:
+        with tenant_scope(somebody.tenant.id):
+            gate.settle(somebody.policy, stands(somebody))
+        assert words_told(somebody) == []
+        return replace(BASE, passes=2, closeness=-0.1)
+
+    monkeypatch.setattr(gate, "measure_version", measured)
+    with tenant_scope(somebody.tenant.id):
+        assert gate.choose(taught(somebody, 2)) == ""
+    assert words_told(somebody) == [WISH]
+
+
+def test_a_wish_that_was_changed_meanwhile_stays_in_the_prompt(somebody: Somebody, figures: Any) -> None:
+    prepare(somebody)
+    held = taught(somebody, 1)
+    figures(replace(BASE, passes=13, closeness=-0.6))
+    with tenant_scope(somebody.tenant.id):
+        before = stands(somebody)
+        assert gate.choose(held) == ""
+        somebody.policy.live = held
+        somebody.policy.save(update_fields=["live"])
+        services.edit_preference(
+            preference_id=Preference.objects.get().id,
+            user_id=somebody.user.id,
+            text="Answer in French.",
+            pinned=None,
+            actor="test",
+        )
+        gate.settle(somebody.policy, before)
+    assert words_told(somebody) == ["Answer in French."]
+
+
+def test_a_version_that_does_not_answer_any_more_holds_nothing(somebody: Somebody, figures: Any) -> None:
+    """Who settles had read the pointer before it was moved."""
+    prepare(somebody)
+    held = taught(somebody, 1)
+    figures(replace(BASE, passes=13, closeness=-0.6))
+    with tenant_scope(somebody.tenant.id):
+        assert gate.choose(held) == ""
+        somebody.policy.live = held
+        somebody.policy.save(update_fields=["live"])
+        Policy.objects.update(live=None)
+        gate.settle(somebody.policy, stands(somebody))
+    assert words_told(somebody) == [WISH]
+
+
+def test_what_a_version_held_is_told_again_once_another_answers(somebody: Somebody, figures: Any) -> None:
+    prepare(somebody)
+    before, held = add_version(somebody.policy, 1), taught(somebody, 2)
+    with tenant_scope(somebody.tenant.id):
+        AdapterVersion.objects.filter(pk=held.pk).update(parent=before)
+    figures(replace(BASE, passes=13, closeness=-0.6))
+    choose(somebody, held)
+    assert words_told(somebody) == []
+
+    # what was trained from it holds it
+    later = add_version(somebody.policy, 3, parent=held)
+    publishing.look_what_is_held(tenant_id=str(somebody.tenant.id), policy_id=str(somebody.policy.id))
+    upkeep.tell_again()
+    assert words_told(somebody) == []
+
+    with tenant_scope(somebody.tenant.id):
+        moved = services_of_adapters.move_pointer(
+            policy_id=somebody.policy.id, to_version_id=None, actor="user:x", reason="it got worse"
+        )
+        assert moved.before == later.number
+        message = OutboxMessage.objects.get(task="workers.publishing.look_what_is_held")
+    publishing.look_what_is_held(**message.kwargs)
+    assert words_told(somebody) == [WISH]
+    with tenant_scope(somebody.tenant.id):
+        row = Preference.objects.get()
+        assert (row.state, row.held_by_id) == ("active", None)
+        assert row.reason == "the version that answers now never learned it"
+
+
+@pytest.mark.parametrize("to", [None, 1])
+def test_it_is_told_again_where_the_message_was_lost(
+    somebody: Somebody, figures: Any, to: int | None
+) -> None:
+    prepare(somebody)
+    before, held = add_version(somebody.policy, 1), taught(somebody, 2)
+    figures(replace(BASE, passes=13, closeness=-0.6))
+    choose(somebody, held)
+    with tenant_scope(somebody.tenant.id):
+        somebody.policy.live = None if to is None else before
+        somebody.policy.save(update_fields=["live"])
+    assert words_told(somebody) == []
+    upkeep.tell_again()
+    assert words_told(somebody) == [WISH]
 
 
 def test_a_version_that_lost_something_does_not_go_live_however_close_it_is(
