@@ -115,13 +115,15 @@ async def admit(
         "max_tokens": settings.MAX_REPLY_TOKENS,
         **ask.sampling,
     }
-    permit = await process.limits.take(
-        tenant_id=found.caller.tenant_id,
-        key_id=found.caller.key_id,
-        rules=found.rules,
-        tokens=len(body) // _BYTES_PER_TOKEN + min(sampling["max_tokens"], settings.CONTEXT_LENGTH),
-    )
-    slot.holds(process.limits, permit)
+    permit = slot.permit
+    if permit is None:
+        permit = await process.limits.take(
+            tenant_id=found.caller.tenant_id,
+            key_id=found.caller.key_id,
+            rules=found.rules,
+            tokens=len(body) // _BYTES_PER_TOKEN + min(sampling["max_tokens"], settings.CONTEXT_LENGTH),
+        )
+        slot.holds(process.limits, permit)
     engine, engine_id, engines = await _engine(process, found)
     outcome = await process.ledger.run(
         admitting(

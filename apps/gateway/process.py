@@ -35,14 +35,15 @@ class Slot:
         self.task = asyncio.current_task()
         self.ends: Callable[[], Coroutine[Any, Any, None]] | None = None
         """What ends a response that is still being sent."""
-        self._permit: tuple[Limits, Permit] | None = None
+        self.permit: Permit | None = None
+        """What the request may take; one, however often it looks whether its twin has ended."""
+        self._limits: Limits | None = None
         self._slots = slots
         slots.add(self)
 
     def holds(self, limits: Limits, permit: Permit) -> None:
         """Give this permit back with the place; at once where that was given back already."""
-        self._give_back()
-        self._permit = (limits, permit)
+        self._limits, self.permit = limits, permit
         if self not in self._slots:
             self._give_back()
 
@@ -52,9 +53,9 @@ class Slot:
         self._give_back()
 
     def _give_back(self) -> None:
-        if self._permit is not None:
-            limits, permit = self._permit
-            self._permit = None
+        if self._limits is not None and self.permit is not None:
+            limits, permit = self._limits, self.permit
+            self._limits = self.permit = None
             limits.give_back(permit)
 
 

@@ -5,7 +5,9 @@ import time
 
 import httpx
 import pytest
+import redis
 
+from apps.keys.services import set_limit
 from tests.api.checks import refused
 from tests.api.conftest import Chat
 from tests.api.frames import frames, text_of
@@ -61,6 +63,37 @@ def test_a_retry_of_a_running_request_waits_for_its_reply(
     assert [answer.status_code for answer in answers] == [200, 200]
     assert {answer.json()["id"] for answer in answers} == {f"chatcmpl-{somebody.turns()[0].id.hex}"}
     assert len(engine.requests) == 1
+
+
+def test_waiting_for_a_twin_is_one_request(
+    chat: Chat, somebody: Somebody, valkey: redis.Redis, engine: FakeEngine
+) -> None:
+    """However often it looks whether the first one has ended, it takes one place and one request of its key's."""
+    set_limit(
+        tenant_id=somebody.tenant.id,
+        key_id=somebody.key.id,
+        actor="user:tests",
+        requests_per_minute=4,
+        concurrent=2,
+    )
+    engine.hold = threading.Event()
+    answers: list[httpx.Response] = []
+    first, twin = (
+        threading.Thread(target=lambda: answers.append(chat("hi", headers={"Idempotency-Key": "k"})))
+        for _ in range(2)
+    )
+    first.start()
+    engine.wait_for(lambda: len(engine.requests) == 1)
+    twin.start()
+    time.sleep(1.5)
+    assert answers == []
+    engine.hold.set()
+    first.join()
+    twin.join()
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert chat("ho").headers["ratelimit-remaining"] == "1"
+    assert len(engine.requests) == len(somebody.turns()) == 2
 
 
 def test_an_idempotency_key_with_another_body(chat: Chat, somebody: Somebody) -> None:
