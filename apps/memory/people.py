@@ -1,6 +1,7 @@
 """Whose preferences: the key's user or, where a request names one, that user's end user."""
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,12 @@ class Person:
         key = f"memory:{self.policy_id}:{self.user_id}:{self.end_user_id}"
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [key])
+
+
+def lock_all(people: Iterable[Person]) -> None:
+    """Lock several people's preferences, in one order, whoever else does this."""
+    for person in sorted(people, key=str):
+        person.lock()
 
 
 def end_user_of(external_id: str) -> EndUser | None:

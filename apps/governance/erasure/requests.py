@@ -8,6 +8,7 @@ from django.utils import timezone
 from apps.governance.erasure.subjects import Meant
 from apps.governance.models import Erasure, ErasureState, Subject
 from apps.memory.models import Evidence
+from apps.memory.people import Person, lock_all
 from kernel import audit, outbox
 from kernel.errors import Conflict
 
@@ -42,6 +43,16 @@ def request_erasure(
     From the next request on no prompt is told of it. The same wish while one is open, or by the same key, returns that
     one. Raises NotFound for what the tenant does not have, and as `asked_before`.
     """
+    while True:
+        found = _found_or_made(tenant_id, meant, actor, idempotency_key)
+        if found is not None:
+            return found
+
+
+def _found_or_made(
+    tenant_id: uuid.UUID, meant: Meant, actor: str, idempotency_key: str | None
+) -> Erasure | None:
+    """As `request_erasure`; None where somebody else's was in the way, and is done by now: then look again."""
     with transaction.atomic():
         same = Erasure.objects.filter(subject=meant.subject, subject_id=meant.id, state=ErasureState.OPEN)
         if (made := asked_before(meant=meant, idempotency_key=idempotency_key)) is not None:
@@ -62,7 +73,7 @@ def request_erasure(
                 )
         except IntegrityError:
             # of two at once, the second finds the first one's here
-            return asked_before(meant=meant, idempotency_key=idempotency_key) or same.get()
+            return asked_before(meant=meant, idempotency_key=idempotency_key) or same.first()
         _untell(meant)
         audit.record(
             actor=actor,
@@ -90,8 +101,11 @@ def announce(erasure: Erasure, *, delay_s: float = 0.0) -> None:
 def _untell(meant: Meant) -> None:
     if meant.subject == Subject.EVERYTHING:
         return  # may be many rows: the worker begins with them
+    wishes = meant.preferences()
+    # whoever forgets one of them by hand takes it and then what it rests on, which goes first here
+    lock_all({Person(*one) for one in wishes.values_list("policy_id", "user_id", "end_user_id")})
     Evidence.objects.filter(turn__in=meant.turns()).delete()
-    meant.preferences().delete()
+    wishes.delete()
 
 
 def _target(meant: Meant, tenant_id: uuid.UUID) -> str:

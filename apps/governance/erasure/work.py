@@ -89,12 +89,16 @@ def _step(erasure_id: uuid.UUID) -> Step:
         due = meant.sessions_until(erasure.created_at)
         if not due.exists():
             return Step.MORE if _forget_people(erasure, meant) else _last(erasure, meant)
-        sessions = _some_sessions(due, meant)
+        found = _some_sessions(due, meant)
+        sessions, turns = _some_turns(found)
         if not sessions:
-            _note(erasure, {}, reason="waits for a reply that is being written")
+            _note(
+                erasure,
+                {},
+                reason=f"waits for {'another deletion' if found else 'a reply that is being written'}",
+            )
             announce(erasure, delay_s=WAIT_S)
             return Step.WAITS
-        sessions, turns = _some_turns(sessions)
         holding = _runs_that_hold(turns)
         if not holding:
             _delete(erasure, sessions, turns)
@@ -122,7 +126,10 @@ def _locked(due: QuerySet[Session], some: Sequence[uuid.UUID]) -> list[uuid.UUID
 
 
 def _some_turns(sessions: list[uuid.UUID]) -> tuple[list[uuid.UUID], list[uuid.UUID]]:
-    """Lock the turns that go next; return them with the sessions that may be empty then: first what repeats a question of theirs."""
+    """Lock the turns that go next; return them with the sessions that may be empty then: first what repeats a question of theirs.
+
+    Neither where another deletion holds all of that: it may wait for one of these sessions in turn.
+    """
     turns = list(
         Turn.objects.filter(session__in=sessions)
         .order_by("-session_id", "-created_at")  # children before parents, in the order of an index
@@ -130,8 +137,10 @@ def _some_turns(sessions: list[uuid.UUID]) -> tuple[list[uuid.UUID], list[uuid.U
     )
     repeating = Turn.objects.filter(repeats__in=turns).exclude(pk__in=turns)
     if found := dict(repeating.values_list("pk", "session_id")[:TURNS_AT_ONCE]):
-        theirs = locked(Session.objects.filter(pk__in=set(found.values())), to_delete=True)
-        sessions, turns = list(theirs.values_list("pk", flat=True)), list(found)
+        repeated = Session.objects.filter(pk__in=set(found.values()))
+        theirs = locked(repeated, skip_locked=True, to_delete=True)
+        sessions = list(theirs.values_list("pk", flat=True))
+        turns = [turn for turn, session in found.items() if session in sessions]
     rows = locked(Turn.objects.filter(pk__in=turns), to_delete=True)
     return sessions, list(rows.values_list("pk", flat=True))
 

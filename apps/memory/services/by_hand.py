@@ -146,7 +146,9 @@ def _theirs(preference_id: uuid.UUID, user_id: uuid.UUID | None) -> tuple[Person
 def _end_user(tenant_id: uuid.UUID, external_id: str | None) -> uuid.UUID | None:
     if external_id is None:
         return None
-    row, _ = EndUser.objects.get_or_create(tenant_id=tenant_id, external_id=external_id)
+    # locked, as a deletion locks those whom it takes: they are there until the commit
+    people = EndUser.objects.select_for_update(of=("self",), no_key=True)
+    row, _ = people.get_or_create(tenant_id=tenant_id, external_id=external_id)
     return row.pk
 
 

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from apps.memory.models import Evidence, Preference, PreferenceState
-from apps.memory.people import Person
+from apps.memory.people import Person, lock_all
 from apps.memory.selectors import with_words
 from apps.memory.services.entries import revive
 from kernel.locks import locked
@@ -47,9 +47,7 @@ def keep_pinned(turns: Sequence[uuid.UUID]) -> list[uuid.UUID]:
         Exists(Evidence.objects.filter(preference=OuterRef("pk"), turn__in=turns)),
         own_words="",
     )
-    people = {Person(*one) for one in going.values_list("policy_id", "user_id", "end_user_id")}
-    for person in sorted(people, key=str):  # in one order, whoever else does this
-        person.lock()
+    lock_all({Person(*one) for one in going.values_list("policy_id", "user_id", "end_user_id")})
     for row in with_words(going.filter(pinned=True)):
         Preference.objects.filter(pk=row.pk).update(own_words=row.words)
     return list(going.values_list("pk", flat=True))

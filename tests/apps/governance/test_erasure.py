@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import EndUser, Membership
@@ -26,11 +27,13 @@ from apps.learning.accounts import books
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from apps.memory.models import Evidence, Lesson, Preference
 from apps.memory.people import Person
+from apps.memory.services import by_hand
 from kernel.errors import InvalidInput, NotFound
 from kernel.models import AuditEntry, OutboxMessage
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows, fill
 from tests.apps.memory.told import told_now
+from tests.locks import wait_for_a_lock
 from workers import upkeep
 from workers.governance import erase
 
@@ -231,6 +234,108 @@ def test_two_at_once_count_each_row_once(acme: Rows, monkeypatch: pytest.MonkeyP
     after = done(erasure)
     assert (after.state, after.deleted["turn"], after.deleted["session"]) == (ErasureState.DONE, 20, 7)
     assert left(acme)["Turn"] == 0
+
+
+def test_the_second_of_two_looks_again_where_the_first_is_done_by_then(
+    acme: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tenant_scope(acme.tenant.pk):
+        before = Erasure.objects.create(
+            tenant=acme.tenant,
+            actor="user:y",
+            subject=Subject.SESSION,
+            subject_id=acme.session.pk,
+            turns_total=1,
+            moved_at=timezone.now(),
+        )
+        real, looks = QuerySet.first, []
+
+        def first(rows: Any) -> Any:
+            """Miss it once, as if it were written after the look, and let it be done after the insert failed."""
+            if rows.model is not Erasure:
+                return real(rows)
+            looks.append(None)
+            if len(looks) == 2:
+                Erasure.objects.filter(pk=before.pk).update(
+                    state=ErasureState.DONE, finished_at=timezone.now()
+                )
+            return None if len(looks) == 1 else real(rows)
+
+        monkeypatch.setattr(QuerySet, "first", first)
+        made = asked(acme, Subject.SESSION, acme.session.pk)
+    assert made.pk != before.pk
+    assert made.state == ErasureState.OPEN
+
+
+def test_a_wish_that_is_forgotten_by_hand_and_with_its_person_goes_once(
+    acme: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand it is taken first and then what it rests on; the deletion waits for the person, with neither in hand."""
+    with tenant_scope(acme.tenant.pk):
+        row = Evidence.objects.select_related("preference").first()
+        assert row is not None
+        wish = row.preference
+    assert wish.end_user_id is not None
+    real, ends = by_hand.bury, []
+
+    def forget_the_person() -> None:
+        try:
+            ends.append(asked(acme, Subject.END_USER, wish.end_user_id).state)
+        finally:
+            connection.close()
+
+    asking = threading.Thread(target=forget_the_person)
+
+    def bury(row: Preference, reason: str) -> None:
+        asking.start()
+        wait_for_a_lock()
+        real(row, reason)
+
+    monkeypatch.setattr(by_hand, "bury", bury)
+    with tenant_scope(acme.tenant.pk):
+        by_hand.delete_preference(preference_id=wish.pk, user_id=None, actor="user:x")
+    asking.join()
+    assert ends == [ErasureState.OPEN]
+    with tenant_scope(acme.tenant.pk):
+        assert not Preference.objects.filter(pk=wish.pk).exists()
+
+
+def test_a_deletion_waits_for_no_session_while_it_holds_others(acme: Rows) -> None:
+    """Another one may hold what repeats its questions, and want its sessions."""
+    with tenant_scope(acme.tenant.pk):
+        shadow = more(acme, 0, kind=TurnKind.SHADOW)
+        Turn.objects.create(
+            session=shadow,
+            policy=acme.policy,
+            kind=TurnKind.SHADOW,
+            repeats=acme.turn,
+            state=TurnState.FAILED,
+            messages=[{"role": "user", "content": "secret"}],
+            request_hash="0" * 64,
+            body_sha256="0" * 64,
+        )
+    wish = asked(acme, Subject.MEMBER, acme.user.pk) if acme.session.end_user_id is None else None
+    wish = wish or asked(acme, Subject.END_USER, acme.session.end_user_id)
+    steps: list[Step] = []
+
+    def go_on() -> None:
+        try:
+            with tenant_scope(acme.tenant.pk):
+                with connection.cursor() as cursor:
+                    cursor.execute("SET lock_timeout = '2s'")
+                steps.append(work.erase(erasure_id=wish.pk))
+        finally:
+            connection.close()
+
+    with tenant_scope(acme.tenant.pk), transaction.atomic():
+        Session.objects.select_for_update().get(pk=shadow.pk)
+        going = threading.Thread(target=go_on)
+        going.start()
+        going.join()
+    assert steps == [Step.WAITS]
+    with tenant_scope(acme.tenant.pk):
+        assert Erasure.objects.get(pk=wish.pk).reason == "waits for another deletion"
+    assert done(wish).state == ErasureState.DONE
 
 
 def test_a_large_one_goes_on_by_another_message(acme: Rows, monkeypatch: pytest.MonkeyPatch) -> None:

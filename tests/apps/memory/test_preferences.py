@@ -15,7 +15,7 @@ from apps.memory.lessons import Standing, standing
 from apps.memory.models import Evidence, Preference, PreferenceState, Source
 from apps.memory.prompt import HEADING
 from apps.memory.selectors import preferences_of, tokens_saved
-from apps.memory.services import collect
+from apps.memory.services import by_hand, collect
 from apps.memory.services.entries import MOST
 from kernel.errors import Conflict, NotFound
 from kernel.models import AuditEntry
@@ -172,6 +172,38 @@ def test_a_turn_does_not_go_while_it_is_remembered(
     hear(somebody, HINT)
     assert ends == ["waits"]
     assert words_told(somebody) == [HINT]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_person_does_not_go_while_a_wish_of_theirs_is_typed(
+    somebody: Somebody, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tenant_scope(somebody.tenant.id):
+        EndUser.objects.create(external_id="bob")
+    real, ends = by_hand.create, []
+
+    def delete_them() -> None:
+        try:
+            with tenant_scope(somebody.tenant.id), transaction.atomic():
+                with connection.cursor() as cursor:
+                    cursor.execute("SET LOCAL lock_timeout = '200ms'")
+                EndUser.objects.filter(external_id="bob").delete()
+            ends.append("gone")
+        except OperationalError:
+            ends.append("waits")
+        finally:
+            connection.close()
+
+    def create(*args: Any, **kwargs: Any) -> Preference:
+        deletion = threading.Thread(target=delete_them)
+        deletion.start()
+        deletion.join()
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(by_hand, "create", create)
+    row = add(somebody, HINT, end_user="bob")
+    assert ends == ["waits"]
+    assert row.end_user_id is not None
 
 
 def test_corrections_by_hand_count_too(somebody: Somebody) -> None:
