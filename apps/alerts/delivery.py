@@ -113,10 +113,13 @@ def payload(told: Alert) -> bytes:
 def record(claim: Claim, outcome: Outcome) -> None:
     """Write down what came of an attempt, and what follows from it: done, another try, or a dead letter."""
     with transaction.atomic():
-        row = (
-            Delivery.objects.select_for_update(of=("self",)).select_related("alert").get(pk=claim.delivery.pk)
-        )
-        if row.state != DeliveryState.PENDING or row.attempts != claim.number:
+        # the endpoint before its deliveries, as whoever deletes it takes them
+        endpoints = WebhookEndpoint.objects.select_for_update(of=("self",), no_key=True)
+        endpoint = endpoints.filter(deliveries=claim.delivery.pk).first()
+        rows = Delivery.objects.select_for_update(of=("self",)).select_related("alert")
+        row = rows.filter(pk=claim.delivery.pk).first()
+        # gone with its endpoint, decided, or somebody else's by now
+        if row is None or row.state != DeliveryState.PENDING or row.attempts != claim.number:
             return
         Attempt.objects.create(
             tenant_id=row.tenant_id,
@@ -134,8 +137,8 @@ def record(claim: Claim, outcome: Outcome) -> None:
         else:
             _again_or_dead(row, outcome)
         row.save()
-        if row.endpoint_id is not None:
-            _endpoint_after(row.endpoint_id, outcome)
+        if endpoint is not None:
+            _endpoint_after(endpoint, outcome)
 
 
 def _claim(delivery_id: uuid.UUID) -> Claim | None:
@@ -178,9 +181,8 @@ def _again_or_dead(row: Delivery, outcome: Outcome) -> None:
     announce(row, delay_s=pause)
 
 
-def _endpoint_after(endpoint_id: uuid.UUID, outcome: Outcome) -> None:
-    """Note how an endpoint does; one that failed for days is switched off and its tenant told by mail."""
-    endpoint = WebhookEndpoint.objects.select_for_update().get(pk=endpoint_id)
+def _endpoint_after(endpoint: WebhookEndpoint, outcome: Outcome) -> None:
+    """Note how an endpoint (locked by the caller) does; one that failed for days is switched off and its tenant told by mail."""
     now = timezone.now()
     if outcome.delivered:
         if endpoint.failing_since is not None:

@@ -7,17 +7,19 @@ import time
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
-from apps.alerts import delivery, services
+from apps.alerts import delivery, sending, services
+from apps.alerts.endpoints import delete_endpoint
 from apps.alerts.models import Alert, Attempt, Delivery, DeliveryState, Event, WebhookEndpoint
 from kernel.errors import Conflict
 from kernel.models import AuditEntry, OutboxMessage
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.alerts.receiver import Receiver, verified
 from tests.apps.alerts.telling import due_in, endpoint, send, tell, the_one
+from tests.locks import wait_for_a_lock
 from tests.tenants import Somebody, add_somebody
 
 DELIVER = "workers.alerts.deliver"
@@ -134,6 +136,67 @@ def test_a_worker_that_died_in_between_is_followed_by_another_with_the_same_id(
 
     delivery.record(dead, late)
     assert [one.number for one in Attempt.objects.all()] == [2]
+
+
+def test_an_endpoint_that_is_deleted_while_it_is_tried(
+    somebody: Somebody, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row, _ = endpoint(somebody, receiver)
+    tell(somebody)
+    real = sending.post
+
+    def post(*args: Any) -> sending.Outcome:
+        delete_endpoint(endpoint_id=row.pk, actor="user:x")
+        return real(*args)
+
+    monkeypatch.setattr(sending, "post", post)
+    with tenant_scope(somebody.tenant.id):
+        delivery.deliver(delivery_id=Delivery.objects.get().pk)
+        assert not Delivery.objects.exists()
+        assert Alert.objects.count() == 1
+    assert len(receiver.got) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_came_of_an_attempt_waits_for_its_endpoint_with_nothing_in_hand(
+    somebody: Somebody, receiver: Receiver
+) -> None:
+    """Who deletes an endpoint has it and then takes its deliveries."""
+    row, _ = endpoint(somebody, receiver)
+    tell(somebody)
+    ends: list[str] = []
+
+    def take_it() -> None:
+        try:
+            with tenant_scope(somebody.tenant.id), transaction.atomic():
+                Delivery.objects.select_for_update(nowait=True).get()
+            ends.append("free")
+        except OperationalError:
+            ends.append("held")
+        finally:
+            connection.close()
+
+    def write_it_down(claim: delivery.Claim) -> None:
+        try:
+            with tenant_scope(somebody.tenant.id):
+                delivery.record(claim, sending.Outcome(delivered=True))
+        finally:
+            connection.close()
+
+    with tenant_scope(somebody.tenant.id):
+        claim = delivery._claim(Delivery.objects.get().pk)
+        assert claim is not None
+        with transaction.atomic():
+            WebhookEndpoint.objects.select_for_update().get(pk=row.pk)
+            recording = threading.Thread(target=write_it_down, args=(claim,))
+            recording.start()
+            wait_for_a_lock()
+            looking = threading.Thread(target=take_it)
+            looking.start()
+            looking.join()
+        recording.join()
+        assert Delivery.objects.get().state == DeliveryState.DELIVERED
+    assert ends == ["free"]
 
 
 def test_failures_are_tried_again_ever_later_and_end_as_a_dead_letter_that_is_replayed(
