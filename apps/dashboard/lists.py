@@ -44,11 +44,11 @@ def _read(cursor: str) -> tuple[dt.datetime, uuid.UUID]:
     when, _, row_id = cursor.partition("~")
     try:
         moment, key = dt.datetime.fromisoformat(when), uuid.UUID(row_id)
-    except ValueError as error:
+        if moment.tzinfo is None:
+            raise Http404
+        return moment.astimezone(dt.UTC), key
+    except (ValueError, OverflowError) as error:  # before the first year, or after the last, in UTC
         raise Http404 from error
-    if moment.tzinfo is None:
-        raise Http404
-    return moment, key
 
 
 def chosen_id(request: HttpRequest, name: str) -> uuid.UUID | None:

@@ -1,6 +1,8 @@
 """What /api shows and changes, who may, and how it refuses."""
 
+import base64
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.test import Client
@@ -209,6 +211,9 @@ def test_cursors_walk_the_whole_list_once(acme: Rows, owner: Api) -> None:
         path = (page["next"] or "").partition("/api/")[2]
     assert seen == ["p4", "p3", "p2", "p1", "p0", "default"]
     refused(owner.ask("GET", "policies?cursor=cD1qdW5r"), 404, "not_found")  # p=junk
+    for moment in ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"):
+        beyond = base64.b64encode(f"p={quote(moment)}".encode()).decode()
+        refused(owner.ask("GET", f"policies?cursor={quote(beyond)}"), 404, "not_found")
 
 
 def test_the_rate_of_a_caller_is_limited_and_said(

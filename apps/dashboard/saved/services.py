@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Lower
 
 from apps.accounts.models import EndUser, Tenant
 from apps.adapters.models import Policy
@@ -140,7 +141,8 @@ def _place(others: QuerySet[SavedView], *, shared: bool) -> int:
 
 
 def _free(name: str, others: QuerySet[SavedView]) -> str:
-    if others.filter(name__iexact=name).exists():
+    # as the constraint compares: what is one letter in capitals may be two in small ones
+    if others.alias(folded=Lower("name")).filter(folded=Lower(Value(name))).exists():
         raise Conflict(f"There is a view called {name!r} already.", field="name", code="name_taken")
     return name
 

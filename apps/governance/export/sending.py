@@ -15,7 +15,7 @@ from kernel.errors import NotFound
 from kernel.streams import one_by_one
 
 _CHUNK = 1 << 18
-_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
+_RANGE = re.compile(r"bytes=([0-9]{1,18})-([0-9]{0,18})")  # fewer digits than a number may have
 
 
 def send_export(request: HttpRequest, export: Export, tenant: Tenant) -> HttpResponseBase:

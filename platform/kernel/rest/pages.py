@@ -1,5 +1,6 @@
 """Lists come newest first, a page at a time, by a cursor that new rows do not shift."""
 
+import datetime as dt
 import re
 from typing import Any
 
@@ -51,7 +52,9 @@ class NewestFirst(CursorPagination):
         if cursor is not None and cursor.position is not None:
             try:
                 position = parse_datetime(str(cursor.position))
-            except ValueError:
+                if position is not None:
+                    position.astimezone(dt.UTC)
+            except (ValueError, OverflowError):  # of a year that there is not, perhaps only in UTC
                 position = None
             if position is None:
                 raise NotFound(self.invalid_cursor_message)

@@ -250,12 +250,22 @@ def test_lists_are_walked_to_their_end_once(acme: Rows) -> None:
         "before=x",
         "before=2026-01-01~x",
         "before=2026-01-01T00:00:00~" + str(uuid.UUID(int=1)),
+        "before=0001-01-01T00:00:00%2B23:59~" + str(uuid.UUID(int=1)),
+        "before=9999-12-31T23:59:59-23:59~" + str(uuid.UUID(int=1)),
         "policy=x",
         "kind=x",
     ],
 )
 def test_a_query_that_means_nothing_is_not_found(acme: Rows, query: str) -> None:
     assert browser(acme.user).get(f"/t/acme/sessions?{query}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["memory?person=", "data?who=", "data?did=", "data/audit.csv?to=", "data/delete?subject=end_user&name="],
+)
+def test_nothing_is_called_by_what_no_text_holds(acme: Rows, page: str) -> None:
+    assert browser(acme.user).get(f"/t/acme/{page}a%00b").status_code == 404
 
 
 def test_hostile_text_stays_text(acme: Rows) -> None:

@@ -224,6 +224,17 @@ def test_a_name_is_there_once_whatever_its_case(empty: Rows) -> None:
     assert 'value="TODAY"' in page
 
 
+@pytest.mark.parametrize("pair", [("\u212a", "k"), ("i", "\u0130")])
+def test_a_name_is_compared_as_the_constraint_does(empty: Rows, pair: tuple[str, str]) -> None:
+    """The sign of the kelvin is a small k, and no capital of it."""
+    with tenant_scope(empty.tenant.pk):
+        owner = keeper(empty, empty.user, manages=True)
+        save_view(keeper=owner, name=pair[0], filters={"within": "1d"})
+        with pytest.raises(Conflict, match="already"):
+            save_view(keeper=owner, name=pair[1], filters={"within": "1d"})
+        assert SavedView.objects.count() == 1
+
+
 def test_views_are_few_and_a_deleted_one_makes_room(empty: Rows) -> None:
     with tenant_scope(empty.tenant.pk):
         owner = keeper(empty, empty.user, manages=True)
