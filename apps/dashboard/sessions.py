@@ -68,7 +68,7 @@ def session(request: HttpRequest, place: Place, session_id: uuid.UUID) -> HttpRe
         "session",
         section="sessions",
         session=found,
-        turns=[shown(turn) for turn in turns[:TURNS_SHOWN]],
+        turns=[shown(place, turn) for turn in turns[:TURNS_SHOWN]],
         more=len(turns) > TURNS_SHOWN,
     )
 

@@ -5,12 +5,13 @@ import hashlib
 import uuid
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from apps.conversations.models import Feedback, Turn
+from apps.conversations.models import Feedback, Turn, TurnState
 from apps.dashboard.places import Place, tenant_page
 from apps.judging.models import Judgement, JudgementState
 from apps.judging.reasons import Reason, reason_of
@@ -42,14 +43,20 @@ def with_what_was_said(turns: QuerySet[Turn]) -> QuerySet[Turn]:
     )
 
 
-def shown(turn: Turn) -> dict[str, Any]:
-    """Return a turn as the page shows it: only what it added to the one before."""
+def shown(place: Place, turn: Turn) -> dict[str, Any]:
+    """Return a turn as the page shows it to a person: only what it added to the one before."""
     asked = turn.messages
     if turn.parent_id is not None:
         replies = [number for number, one in enumerate(asked) if one.get("role") == "assistant"]
         asked = asked[replies[-1] + 1 :] if replies else asked
     known = {"turn": turn, "asked": asked, "sample": _sample_of(turn), "awaited": awaited(turn)}
+    known["takes_a_word"] = takes_a_word(place, turn)
     return {**known, "seen": _mark(known)}
+
+
+def takes_a_word(place: Place, turn: Turn) -> bool:
+    """Whether the person may give the turn a thumb or a correction: it is theirs, whole and of the conversation."""
+    return turn.session.user_id == place.user.pk and turn.state == TurnState.COMPLETE and not turn.side
 
 
 def awaited(turn: Turn) -> str:
@@ -57,7 +64,8 @@ def awaited(turn: Turn) -> str:
 
     `turn` comes from `with_what_was_said`.
     """
-    if turn.is_open and turn.created_at > timezone.now() - PATIENCE:
+    longest = dt.timedelta(seconds=settings.ENGINE_TIMEOUT_S) + PATIENCE
+    if turn.is_open and turn.created_at > timezone.now() - longest:
         return "answering"
     since = [judgement.created_at for judgement in turn.judgements.all() if _is_pending(judgement)]
     since += [said.created_at for said in turn.feedback.all()[:1] if _is_new(turn, said.score)]
@@ -87,14 +95,19 @@ def _sample_of(turn: Turn) -> Sample | None:
 @require_safe
 @tenant_page(needs=Access.TALK)
 def so_far(request: HttpRequest, place: Place, turn_id: uuid.UUID) -> HttpResponse:
-    """Send what is known of a turn, for the page that shows it; 204 where that is what it has (`seen`)."""
+    """Send what is known of a turn, for the page that shows it; 204 where that is what it has (`seen`).
+
+    A page that has no form for a word by hand says so (`wordless`) and is sent that too, once the turn takes one. One
+    that has it keeps it: somebody may be writing there.
+    """
     turn = with_what_was_said(readable_turns(place).filter(pk=turn_id)).first()
     if turn is None:
         raise Http404
-    known = shown(turn)
+    known = shown(place, turn)
     if request.GET.get("seen") == known["seen"]:
         return HttpResponse(status=204)
-    return place.show(request, "_turn_so_far", one=known)
+    late = known["takes_a_word"] and "wordless" in request.GET
+    return place.show(request, "_turn_so_far", one=known, form_follows=late)
 
 
 def _mark(known: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ DASHBOARD: dict[str, tuple[str, ...]] = {
     ),
     "dashboard:playground": ("playground", "playground-refused"),
     "dashboard:sessions": ("sessions", "sessions-empty", "saved-view"),
-    "dashboard:session": ("session", "session-judging", "first-run-session"),
+    "dashboard:session": ("session", "session-answering", "session-judging", "first-run-session"),
     "dashboard:memory": ("memory", "memory-empty"),
     "dashboard:preference": ("preference",),
     "dashboard:adapters": ("adapters", "adapters-empty"),

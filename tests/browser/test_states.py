@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from apps.accounts.models import Role, Tenant, User
 from apps.accounts.services import set_role
-from apps.conversations.models import Feedback
+from apps.conversations.models import Feedback, Turn, TurnState
 from apps.dashboard.entrance import found_tenant
 from apps.judging.models import Judgement, JudgementState
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
@@ -139,3 +139,27 @@ def test_what_came_of_a_thumb_shows_by_itself(acme: Rows, web: str, chromium: Br
         assert "UTC" not in turn.locator(".said-by time").inner_text()
         # what was being typed is still there
         assert turn.get_by_label("What it should have been").input_value() == "half a word"
+
+
+def test_a_reply_and_its_form_come_to_an_open_page(acme: Rows, web: str, chromium: Browser) -> None:
+    with tenant_scope(acme.tenant.pk):
+        Feedback.objects.all().delete()
+        Sample.objects.all().delete()
+        reply = Turn.objects.get(pk=acme.turn.pk).reply
+        Turn.objects.filter(pk=acme.turn.pk).update(state=TurnState.PENDING, reply=None, completed_at=None)
+    with looking(chromium, web, user=acme.user) as eyes:
+        page = eyes.page
+        page.goto(f"{HERE}/sessions/{acme.session.pk}")
+        turn = page.locator(f"#turn-{acme.turn.pk}")
+        turn.get_by_text("answering…").wait_for()
+        assert turn.get_by_role("button", name="Good").count() == 0
+        eyes.see("session-answering")
+        with tenant_scope(acme.tenant.pk):  # as the gateway does it
+            Turn.objects.filter(pk=acme.turn.pk).update(
+                state=TurnState.COMPLETE, reply=reply, completed_at=timezone.now()
+            )
+        turn.get_by_role("button", name="Good").click()
+        turn.get_by_text("judging…").wait_for()
+        assert turn.locator("form.thumbs").count() == 1
+        with tenant_scope(acme.tenant.pk):
+            assert list(Feedback.objects.values_list("turn_id", "score")) == [(acme.turn.pk, 1)]

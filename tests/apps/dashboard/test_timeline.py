@@ -2,9 +2,11 @@
 
 import datetime as dt
 import re
+from html import unescape
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from django.utils import timezone
 
@@ -17,6 +19,7 @@ from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
 from tests.apps.dashboard.conftest import browser, member
 
+ENGINE_S = settings.ENGINE_TIMEOUT_S
 PIECE = re.compile(r'hx-get="([^"]+)"')
 
 
@@ -101,9 +104,47 @@ def test_a_verdict_and_a_reply_under_way_are_waited_for_a_while(acme: Rows, clie
         Turn.objects.filter(pk=acme.turn.pk).update(state=TurnState.PENDING, reply=None, completed_at=None)
     assert waits_for(acme) == "answering"
     assert "No reply is stored" not in page(client, acme)
-    with tenant_scope(acme.tenant.pk):
+    with tenant_scope(acme.tenant.pk):  # a reply may take long: as long as an engine is given
         Turn.objects.filter(pk=acme.turn.pk).update(created_at=late)
+    assert waits_for(acme) == "answering"
+    with tenant_scope(acme.tenant.pk):
+        Turn.objects.filter(pk=acme.turn.pk).update(created_at=late - dt.timedelta(seconds=ENGINE_S))
     assert waits_for(acme) == ""
+
+
+def test_the_form_for_a_word_comes_once_with_the_reply(acme: Rows, client: Client) -> None:
+    with tenant_scope(acme.tenant.pk):
+        turn = Turn.objects.get(pk=acme.turn.pk)
+        Turn.objects.filter(pk=turn.pk).update(state=TurnState.PENDING, reply=None, completed_at=None)
+    before = page(client, acme)
+    assert f'id="word-{turn.pk}"></div>' in before
+    (asks,) = PIECE.findall(before)
+    asks = unescape(asks)
+    assert asks.endswith("&wordless=1")
+    assert client.get(asks).status_code == 204  # still answering
+    with tenant_scope(acme.tenant.pk):
+        Turn.objects.filter(pk=turn.pk).update(
+            state=TurnState.COMPLETE, reply=turn.reply, completed_at=timezone.now()
+        )
+    piece = client.get(asks).content.decode()
+    assert f'<div id="word-{turn.pk}" hx-swap-oob="innerHTML"><form class="thumbs"' in piece
+    assert f'action="/t/acme/turns/{turn.pk}/feedback"' in piece
+    assert "csrfmiddlewaretoken" in piece
+    # a page that has the form is left with it, and with what is being written there
+    assert 'class="thumbs"' not in client.get(asks.replace("&wordless=1", "")).content.decode()
+    # nobody else is offered to speak for them
+    other = browser(member(acme.tenant, Role.ADMIN))
+    piece = other.get(asks).content.decode()
+    assert ("<dt>State</dt>" in piece, 'class="thumbs"' in piece) == (True, False)
+
+
+@pytest.mark.parametrize("change", [{"state": TurnState.FAILED}, {"side": True}])
+def test_what_takes_no_word_gets_no_form(acme: Rows, client: Client, change: dict[str, Any]) -> None:
+    with tenant_scope(acme.tenant.pk):
+        Turn.objects.filter(pk=acme.turn.pk).update(**change)
+    asks = f"/t/acme/turns/{acme.turn.pk}/so-far?seen=0&wordless=1"
+    assert 'class="thumbs"' not in client.get(asks).content.decode()
+    assert f'id="word-{acme.turn.pk}"></div>' in page(client, acme)
 
 
 def test_a_turn_of_somebody_else_is_not_told_of(acme: Rows) -> None:
