@@ -92,7 +92,10 @@ class Turn(TenantModel):
     parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
     key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="+")
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="turns")
-    version = models.ForeignKey(AdapterVersion, null=True, on_delete=models.PROTECT, related_name="turns")
+    # found by `turn_by_version`, which begins with it
+    version = models.ForeignKey(
+        AdapterVersion, null=True, on_delete=models.PROTECT, related_name="turns", db_index=False
+    )
     kind = models.CharField(max_length=10, choices=TurnKind.choices, default=TurnKind.LIVE)
     side = models.BooleanField(default=False, help_text="Served and stored, never trained on.")
     state = models.CharField(max_length=10, choices=TurnState.choices, default=TurnState.PENDING)
@@ -189,6 +192,7 @@ class Turn(TenantModel):
         ]
         indexes = [
             models.Index(fields=["session", "created_at"], name="turn_by_session"),
+            models.Index(fields=["version", "kind", "-created_at"], name="turn_by_version"),
             models.Index(fields=["tenant", "-created_at"], name="turn_by_tenant"),
             models.Index(fields=["key", "policy", "reply_hash"], name="turn_by_reply_hash"),
             models.Index(fields=["key", "body_sha256"], name="turn_by_body"),

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -11,6 +11,8 @@ from django.http import Http404, HttpRequest
 
 M = TypeVar("M", bound=Model)
 PAGE = 50
+LOOKED = 2_000
+"""Rows that one page looks through where a filter has no index: what it costs does not grow with what does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,8 @@ class Listed(Generic[M]):
 
     rows: Sequence[M]
     older: str
+    looked: int = 0
+    """Rows that were looked through, where that are not all and fewer than a page of them fit."""
 
 
 def listed(request: HttpRequest, rows: QuerySet[M], *, size: int = PAGE) -> Listed[M]:
@@ -26,21 +30,71 @@ def listed(request: HttpRequest, rows: QuerySet[M], *, size: int = PAGE) -> List
 
     The cursor is (created_at, id) of the last row that was seen, so new rows shift nothing.
     """
-    if cursor := request.GET.get("before"):
-        when, row_id = _read(cursor)
-        earlier = Q(created_at__lt=when) | Q(created_at=when, id__lt=row_id)
-        # the first condition alone is what the index is walked by
-        rows = rows.filter(created_at__lte=when).filter(earlier)
-    found = list(rows.order_by("-created_at", "-id")[: size + 1])
+    found = list(_newest(_before(request, rows))[: size + 1])
     if len(found) <= size:
         return Listed(found, "")
-    query = request.GET.copy()
-    last = found[size - 1]
-    query["before"] = f"{last.created_at.isoformat()}~{last.pk}"  # type: ignore[attr-defined]
-    return Listed(found[:size], f"?{query.urlencode()}")
+    return Listed(found[:size], _older(request, _place(found[size - 1])))
 
 
-def _read(cursor: str) -> tuple[dt.datetime, uuid.UUID]:
+def searched(
+    request: HttpRequest,
+    rows: QuerySet[M],
+    fitting: Callable[[QuerySet[M]], QuerySet[M]],
+    *,
+    size: int = PAGE,
+    looked: int = LOOKED,
+) -> Listed[M]:
+    """Return as `listed` does those of `rows` that fit, of the next `looked` rows at most, however few do.
+
+    A page that ends there with fewer than `size` says so (`looked`), and the next one goes on where it stopped.
+    """
+    rows = _before(request, rows)
+    edge: list[Cursor] = list(_newest(rows).values_list("created_at", "pk")[looked - 1 : looked])
+    if edge:
+        when, row_id = edge[0]
+        later = Q(created_at__gt=when) | Q(created_at=when, id__gte=row_id)
+        page = rows.filter(created_at__gte=when).filter(later)
+    else:
+        page = rows
+    found = list(_newest(fitting(page))[: size + 1])
+    if len(found) > size:
+        return Listed(found[:size], _older(request, _place(found[size - 1])))
+    if edge and _before_place(rows, edge[0]).exists():
+        return Listed(found, _older(request, edge[0]), looked)
+    return Listed(found, "")
+
+
+Cursor = tuple[dt.datetime, uuid.UUID]
+
+
+def _newest(rows: QuerySet[M]) -> QuerySet[M]:
+    return rows.order_by("-created_at", "-id")
+
+
+def _before(request: HttpRequest, rows: QuerySet[M]) -> QuerySet[M]:
+    cursor = request.GET.get("before")
+    return _before_place(rows, _read(cursor)) if cursor else rows
+
+
+def _before_place(rows: QuerySet[M], place: Cursor) -> QuerySet[M]:
+    when, row_id = place
+    earlier = Q(created_at__lt=when) | Q(created_at=when, id__lt=row_id)
+    # the first condition alone is what the index is walked by
+    return rows.filter(created_at__lte=when).filter(earlier)
+
+
+def _place(row: Model) -> Cursor:
+    return row.created_at, row.pk  # type: ignore[attr-defined]
+
+
+def _older(request: HttpRequest, place: Cursor) -> str:
+    """Return the query of the page that begins after a row."""
+    query, (when, row_id) = request.GET.copy(), place
+    query["before"] = f"{when.isoformat()}~{row_id}"
+    return f"?{query.urlencode()}"
+
+
+def _read(cursor: str) -> Cursor:
     when, _, row_id = cursor.partition("~")
     try:
         moment, key = dt.datetime.fromisoformat(when), uuid.UUID(row_id)

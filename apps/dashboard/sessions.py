@@ -14,9 +14,10 @@ from apps.conversations.api import TurnSerializer
 from apps.conversations.models import Session, Turn
 from apps.conversations.selectors import with_turn_counts
 from apps.conversations.services.feedback import give_feedback
-from apps.dashboard.lists import listed
+from apps.dashboard.lists import Listed, listed, searched
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.saved import pages as saved
+from apps.dashboard.saved.filters import SessionFilters
 from apps.dashboard.timeline import readable_turns, shown, with_what_was_said
 from kernel.errors import AttuneError
 from kernel.rest.caller import Access
@@ -29,6 +30,13 @@ def _readable(place: Place) -> Any:
     """Return the sessions that a person may read: their own, or everybody's for who manages the tenant."""
     rows = Session.objects.select_related("user", "policy", "end_user")
     return rows if place.manages else rows.filter(user_id=place.user.pk)
+
+
+def _listed(request: HttpRequest, place: Place, filters: SessionFilters) -> Listed[Session]:
+    rows = filters.found(_readable(place))
+    if not filters.searches:
+        return listed(request, with_turn_counts(rows))
+    return searched(request, rows, lambda some: with_turn_counts(filters.fitting(some)))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -47,7 +55,7 @@ def sessions(request: HttpRequest, place: Place) -> HttpResponse:
         request,
         "sessions",
         section="sessions",
-        page=listed(request, with_turn_counts(shelf.filters.applied(_readable(place)))),
+        page=_listed(request, place, shelf.filters),
         shelf=shelf,
         saving=form,
     )

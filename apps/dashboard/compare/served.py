@@ -1,4 +1,4 @@
-"""What versions answered, and what was said of it: each from all of its turns, in two queries."""
+"""What versions answered, and what was said of it: each from its newest turns, in two queries."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -11,33 +11,46 @@ from apps.dashboard.compare.rows import Line, kept, measured, plain, signed
 from apps.dashboard.templatetags.pages import thousands
 from apps.evaluation.intervals import Clustered, Interval, Shared, of_difference, of_mean, wilson
 
+MOST_TURNS = 10_000
+"""Of one version and kind, the newest: what the page costs does not grow with what a version answers."""
 # live and rollout: what clients asked. Shadow and evaluation turns are the platform's own.
+_TURNS = """
+    WITH turns AS MATERIALIZED (
+        SELECT turn.* FROM unnest(ARRAY[%(one)s, %(other)s]::uuid[]) AS asked(version_id)
+          CROSS JOIN unnest(ARRAY['live', 'rollout']) AS wanted(kind)
+          CROSS JOIN LATERAL (
+            SELECT id, session_id, version_id, kind, state, usage, first_token_ms, latency_ms
+              FROM conversations_turn
+             WHERE tenant_id = %(tenant)s AND conversations_turn.version_id = asked.version_id
+               AND conversations_turn.kind = wanted.kind
+             ORDER BY created_at DESC LIMIT %(most)s) AS turn)
+"""
 _TRAFFIC = """
-    SELECT version_id, count(*), count(DISTINCT session_id),
+    SELECT version_id, count(*),
+           greatest(count(*) FILTER (WHERE kind = 'live'), count(*) FILTER (WHERE kind = 'rollout')) >= %(most)s,
+           count(DISTINCT session_id),
            count(*) FILTER (WHERE state = 'failed'),
            avg((usage->>'prompt_tokens')::float8), avg((usage->>'completion_tokens')::float8),
            percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY first_token_ms),
            percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY latency_ms)
-      FROM conversations_turn
-     WHERE tenant_id = %(tenant)s AND version_id IN (%(one)s, %(other)s) AND kind IN ('live', 'rollout')
+      FROM turns
      GROUP BY version_id
 """
 _REWARDS = """
-    WITH sessions AS (
+    , sessions AS (
         SELECT coalesce(sum(sample.reward) FILTER (WHERE turn.version_id = %(one)s), 0) AS a,
                count(*) FILTER (WHERE turn.version_id = %(one)s) AS m,
                coalesce(sum(sample.reward) FILTER (WHERE turn.version_id = %(other)s), 0) AS b,
                count(*) FILTER (WHERE turn.version_id = %(other)s) AS n
-          FROM conversations_turn AS turn JOIN learning_sample AS sample ON sample.turn_id = turn.id
-         WHERE turn.tenant_id = %(tenant)s AND turn.version_id IN (%(one)s, %(other)s)
-           AND turn.kind IN ('live', 'rollout') AND sample.reward IS NOT NULL
+          FROM turns AS turn JOIN learning_sample AS sample ON sample.turn_id = turn.id
+         WHERE sample.reward IS NOT NULL
          GROUP BY turn.session_id)
     SELECT count(*) FILTER (WHERE m > 0), sum(m), sum(a), sum(a * a), sum(a * m), sum(m * m),
            count(*) FILTER (WHERE n > 0), sum(n), sum(b), sum(b * b), sum(b * n), sum(n * n),
            count(*), sum(a * b), sum(a * n), sum(m * b), sum(m * n)
       FROM sessions
 """
-_NOTHING: tuple[Any, ...] = (0, 0, 0, None, None, (None, None), (None, None))
+_NOTHING: tuple[Any, ...] = (0, False, 0, 0, None, None, (None, None), (None, None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +58,8 @@ class Served:
     """What one version answered."""
 
     requests: int
+    is_part: bool
+    """Whether there may be older ones of a kind: `MOST_TURNS` were found."""
     sessions: int
     failed: int
     prompt_tokens: float | None
@@ -95,10 +110,10 @@ class Both:
         both_judged = one.rewards.n and other.rewards.n
         return kept(
             [
-                Line("Requests", thousands(one.requests), thousands(other.requests)),
-                Line("Sessions", thousands(one.sessions), thousands(other.sessions)),
+                Line("Requests", *(_counted(side, side.requests) for side in (one, other))),
+                Line("Sessions", *(_counted(side, side.sessions) for side in (one, other))),
                 Line("Failed", _share(one), _share(other)),
-                Line("Turns judged", thousands(one.rewards.n), thousands(other.rewards.n)),
+                Line("Turns judged", *(_counted(side, side.rewards.n) for side in (one, other))),
                 Line(
                     "Mean reward",
                     _mean(one.rewards),
@@ -116,13 +131,14 @@ class Both:
 def served_by(tenant_id: uuid.UUID, one: uuid.UUID, other: uuid.UUID) -> Both:
     """Return what two versions answered, and what was said of it. Two queries; needs the tenant's scope.
 
+    Of each version the newest `MOST_TURNS` live turns are read, and as many rollouts.
     A session's rewards are one cluster: replies to one person are alike.
     """
-    asked = {"tenant": tenant_id, "one": one, "other": other}
+    asked: dict[str, Any] = {"tenant": tenant_id, "one": one, "other": other, "most": MOST_TURNS}
     with connection.cursor() as cursor:
-        cursor.execute(_TRAFFIC, asked)
+        cursor.execute(_TURNS + _TRAFFIC, asked)
         traffic: Mapping[uuid.UUID, Sequence[Any]] = {row[0]: row[1:] for row in cursor.fetchall()}
-        cursor.execute(_REWARDS, asked)
+        cursor.execute(_TURNS + _REWARDS, asked)
         sums = [float(value or 0) for value in cursor.fetchone()]
     return Both(
         _served(traffic.get(one, _NOTHING), sums[:6]),
@@ -132,13 +148,17 @@ def served_by(tenant_id: uuid.UUID, one: uuid.UUID, other: uuid.UUID) -> Both:
 
 
 def _served(traffic: Sequence[Any], sums: Sequence[float]) -> Served:
-    requests, sessions, failed, prompt, reply, first, latency = traffic
+    requests, is_part, sessions, failed, prompt, reply, first, latency = traffic
     rewards = Clustered(int(sums[0]), int(sums[1]), *sums[2:])
-    return Served(requests, sessions, failed, prompt, reply, _pair(first), _pair(latency), rewards)
+    return Served(requests, is_part, sessions, failed, prompt, reply, _pair(first), _pair(latency), rewards)
 
 
 def _pair(values: Sequence[float | None] | None) -> tuple[float | None, float | None]:
     return (values[0], values[1]) if values else (None, None)
+
+
+def _counted(one: Served, count: int) -> str:
+    return f"at least {thousands(count)}" if one.is_part else thousands(count)
 
 
 def _share(one: Served) -> str:

@@ -15,7 +15,7 @@ from apps.adapters.models import AdapterVersion, GateResult, PointerMove
 from apps.dashboard.compare.choice import Choice, chosen_two
 from apps.dashboard.compare.learned import learned_by, learned_lines
 from apps.dashboard.compare.rows import Line, differences, kept, measured, numbers_in
-from apps.dashboard.compare.served import served_by
+from apps.dashboard.compare.served import MOST_TURNS, served_by
 from apps.dashboard.curves import drawn
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.templatetags.pages import brief, chip, moment
@@ -75,6 +75,7 @@ def _compared(place: Place, choice: Choice[AdapterVersion]) -> dict[str, Any]:
         "learned": learned_lines(learned[first.pk], learned[second.pk]) if first and second else [],
         "checks": _checks(one, other),
         "both": both,
+        "most": MOST_TURNS,
         "measures": measure_lines(first.metrics if first else {}, second.metrics if second else {}),
     }
 

@@ -20,6 +20,7 @@ JUDGED = {"bad": "a reply judged bad", "good": "a reply judged good"}
 WITHIN = {"1d": "in the last 24 hours", "7d": "in the last 7 days", "30d": "in the last 30 days"}
 """By when a session began, from now back: the same view is about today each day."""
 NAMES = ("policy", "kind", "judged", "within", "person")
+_SEARCHED = {"kind", "judged"}
 _DAYS = {"1d": 1, "7d": 7, "30d": 30}
 
 
@@ -43,15 +44,25 @@ class SessionFilters(forms.Form):
         """Return what narrows the list, by name. The form must be valid."""
         return {name: value for name, value in self.cleaned_data.items() if value}
 
-    def applied(self, sessions: QuerySet[Session]) -> QuerySet[Session]:
-        """Return the sessions that fit. The form must be valid."""
+    @property
+    def searches(self) -> bool:
+        """Whether a filter is chosen that has no index: see `fitting`. The form must be valid."""
+        return not _SEARCHED.isdisjoint(self.chosen())
+
+    def fitting(self, sessions: QuerySet[Session]) -> QuerySet[Session]:
+        """Return the sessions that fit the filters which each row is looked at for. The form must be valid."""
         chosen = self.chosen()
-        if policy := chosen.get("policy"):
-            sessions = sessions.filter(policy_id=uuid.UUID(policy))
         if kind := chosen.get("kind"):
             sessions = sessions.filter(kind=kind)
         if judged := chosen.get("judged"):
             sessions = sessions.filter(_judged(judged))
+        return sessions
+
+    def found(self, sessions: QuerySet[Session]) -> QuerySet[Session]:
+        """Return the sessions that fit the filters which an index answers. The form must be valid."""
+        chosen = self.chosen()
+        if policy := chosen.get("policy"):
+            sessions = sessions.filter(policy_id=uuid.UUID(policy))
         if within := chosen.get("within"):
             sessions = sessions.filter(created_at__gte=timezone.now() - dt.timedelta(days=_DAYS[within]))
         if person := chosen.get("person"):

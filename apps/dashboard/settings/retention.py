@@ -2,14 +2,11 @@
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 
 from apps.adapters.models import Policy
 from apps.dashboard.places import Place
 from apps.dashboard.settings.forms import complain
-from apps.governance.erasure.lineage import known_of
-from apps.governance.erasure.subjects import Meant, consumed_by_version
-from apps.governance.retention import MOST_COUNTED, would_go
+from apps.governance.retention import MOST_COUNTED, would_take
 from apps.learning.config import described
 from apps.learning.configuring import configure
 from kernel.errors import AttuneError
@@ -58,10 +55,9 @@ def ask_first(request: HttpRequest, place: Place, policy: Policy, days: int | No
     """
     if request.POST.get("confirmed") == str(days):
         return None
-    sessions = would_go(policy, days)
-    if days is None or not sessions:
+    taken = would_take(policy, days)
+    if taken is None:
         return None
-    turns = Meant.aged(policy.pk, days=days, at=timezone.now()).turns()
     return place.show(
         request,
         "settings_retention",
@@ -69,9 +65,9 @@ def ask_first(request: HttpRequest, place: Place, policy: Policy, days: int | No
         tab="",
         policy=policy,
         days=days,
-        n_sessions=min(sessions, MOST_COUNTED),
-        more=sessions > MOST_COUNTED,
-        n_turns=turns.count(),
-        known=known_of(consumed_by_version(turns)),
+        taken=taken,
+        n_sessions=min(taken.sessions, MOST_COUNTED),
+        n_turns=min(taken.turns, MOST_COUNTED),
+        known=taken.known,
         again=[(name, value) for name, value in request.POST.items() if name not in _OF_THIS_FORM],
     )

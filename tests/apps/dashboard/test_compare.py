@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from apps.accounts.models import Role
 from apps.adapters.models import AdapterVersion, GateResult, Policy, VersionState
-from apps.conversations.models import Session, Turn, TurnState
+from apps.conversations.models import Session, Turn, TurnKind, TurnState
+from apps.dashboard.compare import served
 from apps.dashboard.compare.rows import Line, differences, measured
 from apps.dashboard.compare.served import served_by
 from apps.dashboard.compare.versions import lineage_of
@@ -402,3 +403,31 @@ def test_a_step_draws_what_it_measured() -> None:
         "staleness_mean": 1.5,
     }
     assert drawn({"staleness": {}}) == {}
+
+
+def test_the_newest_turns_of_each_kind_are_read_and_the_page_says_so(
+    two: Sequence[AdapterVersion], acme: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = two
+    with system_scope("test rows"):
+        for reward in (-1.0, 1.0, 1.0):
+            answer(one, acme, reward)
+        answer(other, acme, 1.0)
+        Turn.objects.filter(version=other).update(kind=TurnKind.ROLLOUT)
+        answer(other, acme, -1.0)
+        answer(other, acme, -1.0)  # the platform's own, however new
+        newest = Turn.objects.filter(version=other).latest("created_at")
+        Turn.objects.filter(pk=newest.pk).update(kind=TurnKind.EVALUATION)
+    at = address(VERSIONS, "version", one.pk, other.pk)
+    seen = text_of(browser(acme.user), at)
+    assert "Requests 3 2 Sessions 3 2" in seen
+    assert "Turns judged 3 2" in seen
+    assert "The newest 10 000 live turns of each, and as many rollouts." in seen
+    monkeypatch.setattr(served, "MOST_TURNS", 2)
+    with tenant_scope(acme.tenant.pk):
+        both = served_by(acme.tenant.pk, one.pk, other.pk)
+    assert (both.one.requests, both.one.is_part, both.one.rewards.mean) == (2, True, 1.0)
+    assert (both.other.requests, both.other.is_part, both.other.rewards.mean) == (2, False, 0.0)
+    seen = text_of(browser(acme.user), at)
+    assert "Requests at least 2 2 Sessions at least 2 2" in seen
+    assert "Turns judged at least 2 2" in seen

@@ -4,6 +4,8 @@ import datetime as dt
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.accounts.models import Role
@@ -90,14 +92,40 @@ def test_more_sessions_than_are_counted_are_said_to_be_more(
     with tenant_scope(acme.tenant.pk):
         for _ in range(2):
             Session.objects.create(policy=acme.policy, user=acme.user)
-    for module in (retention, asking):
-        monkeypatch.setattr(module, "MOST_COUNTED", 2)
+    count_up_to(2, monkeypatch)
     with tenant_scope(acme.tenant.pk):
         when = timezone.now() - dt.timedelta(days=31)
         assert Session.objects.update(last_turn_at=when, created_at=when) == 3
     page = browser(acme.user).post(page_of(acme), {**SAVED, "retention_days": "30"}).content.decode()
     assert "<p>More than 2 sessions are older than that." in page
     assert "<dt>Sessions that go now</dt><dd>more than 2</dd>" in page
+    assert "<dt>Turns</dt><dd>at least 2</dd>" in page  # of the two sessions that were looked at
+
+
+def count_up_to(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (retention, asking):
+        monkeypatch.setattr(module, "MOST_COUNTED", most)
+
+
+def test_more_turns_than_are_counted_are_said_to_be_more(acme: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = browser(acme.user)
+    old(acme, 31)
+    whole = client.post(page_of(acme), {**SAVED, "retention_days": "30"}).content.decode()
+    assert "<dt>Turns</dt><dd>2</dd>" in whole
+    assert "(2 samples)" in whole
+    assert "learned from the rest" not in whole
+    count_up_to(1, monkeypatch)
+    with CaptureQueriesContext(connection) as asked:
+        part = client.post(page_of(acme), {**SAVED, "retention_days": "30"}).content.decode()
+    assert "<p>One session is older than that." in part
+    assert "<dt>Turns</dt><dd>more than 1</dd>" in part
+    assert "(1 sample)" in part
+    assert "learned from 1 of the turns, and others may have learned from the rest" in part
+    of_turns = [one["sql"] for one in asked if 'FROM "conversations_turn"' in one["sql"]]
+    assert [one.count("LIMIT") for one in of_turns] == [
+        2,
+        2,
+    ]  # of the sessions and of their turns: none reads all
 
 
 def test_a_way_back_to_fewer_days_asks_too(acme: Rows) -> None:
