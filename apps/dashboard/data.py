@@ -6,7 +6,6 @@ import uuid
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -154,8 +153,8 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
     subject = asked.get("subject", "")
     if subject not in Subject.values or subject == Subject.AGED:
         raise Http404
-    if subject == Subject.EVERYTHING and not place.owns:
-        raise PermissionDenied
+    if subject == Subject.EVERYTHING:
+        place.require(Access.OWN)
     meant, name = _meant(place, Subject(subject), asked.get("id", ""), asked.get("name", "").strip()[:_TEXT])
     if meant is None:
         messages.error(request, f"Nobody is called {name} in requests of this tenant.")

@@ -4,7 +4,6 @@ import uuid
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -111,8 +110,7 @@ def member(request: HttpRequest, place: Place, membership_id: uuid.UUID) -> Http
 def settings(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the tenant and its policies; change the tenant's name, or whether it learns."""
     if request.method == "POST":
-        if not place.manages:
-            raise PermissionDenied
+        place.require(Access.MANAGE)
         form = TenantForm(request.POST)
         if form.is_valid():
             services.change_tenant(tenant_id=place.tenant.pk, actor=place.actor, **form.cleaned_data)

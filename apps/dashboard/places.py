@@ -21,6 +21,14 @@ from kernel.tenancy import tenant_scope
 Page = Callable[..., HttpResponseBase]
 
 
+class NotTheRole(PermissionDenied):
+    """Somebody's role in a tenant does not allow what they asked for; the page in its place says whose does."""
+
+    def __init__(self, place: "Place", needs: Access) -> None:
+        super().__init__(f"this needs the access {needs.name.lower()}")
+        self.place, self.needs = place, needs
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A signed-in person in one of their tenants."""
@@ -63,6 +71,11 @@ class Place:
         """Whether who belongs to the tenant is theirs to change."""
         return self.access >= Access.OWN
 
+    def require(self, needs: Access) -> None:
+        """Raise NotTheRole unless they have at least this access."""
+        if self.access < needs:
+            raise NotTheRole(self, needs)
+
     def show(self, request: HttpRequest, template: str, **context: Any) -> HttpResponse:
         """Return a page of the dashboard; `section` in the context marks the place in the navigation."""
         return render(request, f"dashboard/{template}.html", {"place": self, **context})
@@ -90,8 +103,7 @@ def tenant_page(needs: Access = Access.VIEW) -> Callable[[Page], Page]:
             if any("\x00" in value for values in request.GET.lists() for value in values[1]):
                 raise Http404  # no row holds one, and Postgres takes none to look for
             place = place_of(request.user, tenant)
-            if place.access < needs:
-                raise PermissionDenied
+            place.require(needs)
             with tenant_scope(place.tenant.pk):
                 return view(request, place, **named)
 

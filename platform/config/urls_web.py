@@ -3,6 +3,8 @@
 from django.contrib import admin
 from django.urls import include, path
 
+handler403 = "apps.dashboard.errors.refused"
+handler500 = "apps.dashboard.errors.broke"
 urlpatterns = [
     path("console/", admin.site.urls),
     path("accounts/", include("allauth.urls")),

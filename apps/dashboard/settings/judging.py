@@ -4,7 +4,6 @@ import uuid
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
@@ -18,6 +17,7 @@ from apps.judging.rules import rules_of_tenant
 from apps.judging.services import change_judging, write_rubric
 from apps.learning.opting_out import opt_in, opt_out
 from kernel.errors import AttuneError
+from kernel.rest.caller import Access
 
 DAYS = 7  # of what judging cost
 
@@ -34,8 +34,7 @@ def judging(request: HttpRequest, place: Place) -> HttpResponse:
     """Show how turns are judged; change a part of it."""
     filled: dict[str, forms.Form] = {}
     if request.method == "POST":
-        if not place.manages:
-            raise PermissionDenied
+        place.require(Access.MANAGE)
         act = _ACTS.get(request.POST.get("form", ""))
         if act is None:
             raise Http404

@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -25,6 +24,7 @@ from apps.learning.config import resolve
 from apps.learning.configuring import OPERATORS, changes, configure
 from apps.learning.presets import PRESETS, preset_of
 from kernel.errors import AttuneError, InvalidInput
+from kernel.rest.caller import Access
 
 SHOWN = 20  # configurations on the page
 LONGEST_NUMBER = 9  # digits of a configuration's number: within the column's 32 bits
@@ -39,8 +39,7 @@ def policy(request: HttpRequest, place: Place, policy_id: uuid.UUID) -> HttpResp
         raise Http404
     filled: dict[str, forms.Form] = {}
     if request.method == "POST":
-        if not place.manages:
-            raise PermissionDenied
+        place.require(Access.MANAGE)
         act = _ACTS.get(request.POST.get("form", ""))
         if act is None:
             raise Http404

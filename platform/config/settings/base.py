@@ -78,6 +78,7 @@ if PROCESS == "gateway":
 # No GZipMiddleware anywhere near a stream: it holds chunks back. The gateway has no session, no
 # cookies and no CSRF, so it has no middleware at all.
 _WEB_MIDDLEWARE = [
+    "kernel.request_ids.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -92,6 +93,7 @@ _WEB_MIDDLEWARE = [
     "apps.dashboard.middleware.UnreadableSecretMiddleware",
 ]
 MIDDLEWARE = [] if PROCESS == "gateway" else _WEB_MIDDLEWARE
+CSRF_FAILURE_VIEW = "apps.dashboard.errors.form_refused"
 ROOT_URLCONF = "config.urls_gateway" if PROCESS == "gateway" else "config.urls_web"
 
 TEMPLATES = [
@@ -156,8 +158,12 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "optional"
+    True  # a change of an account is told to its address: it may have been somebody else
+)
 ACCOUNT_ADAPTER = "apps.accounts.adapter.AccountAdapter"
 ACCOUNT_SIGNUP_FORM_CLASS = "apps.dashboard.entrance.NewTenant"
+# whom pages and mails name when something goes wrong: an address, the address of a page, or words
+OPERATOR_CONTACT = env.text("OPERATOR_CONTACT", "")
 SIGNUP_OPEN = env.flag("SIGNUP_OPEN", default=True)  # off: only who was invited signs up
 # a provider is offered where this installation has registered with it; its own page to return to is
 # WEB_URL/accounts/google/login/callback/ (or github)
@@ -395,9 +401,10 @@ LOGGING = {
     "formatters": {
         "line": {
             "()": "kernel.redaction.RedactingFormatter",
-            "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
+            "format": "%(asctime)s %(levelname)s %(name)s %(message)s%(of_request)s",
         }
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"request": {"()": "kernel.request_ids.NamesRequest"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request"]}},
     "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "INFO")},
 }

@@ -159,7 +159,10 @@ def test_signing_in_asks_for_the_second_factor() -> None:
     answer = client.post("/accounts/login/", {"login": "ada@example.org", "password": PASSWORD})
     assert answer["Location"] == "/accounts/2fa/authenticate/"
     assert client.get("/").status_code == 302  # not in yet
-    assert "Incorrect code" in client.post("/accounts/2fa/authenticate/", {"code": "000000"}).content.decode()
+    assert (
+        "This is not the code"
+        in client.post("/accounts/2fa/authenticate/", {"code": "000000"}).content.decode()
+    )
     code = format_hotp_value(hotp_value("JBSWY3DPEHPK3PXP", next(yield_hotp_counters_from_time())))
     assert client.post("/accounts/2fa/authenticate/", {"code": code})["Location"] == "/"
 
