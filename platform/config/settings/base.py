@@ -158,8 +158,10 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "optional"
+ACCOUNT_EMAIL_NOTIFICATIONS = (
     True  # a change of an account is told to its address: it may have been somebody else
 )
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Attune] "
 ACCOUNT_ADAPTER = "apps.accounts.adapter.AccountAdapter"
 ACCOUNT_SIGNUP_FORM_CLASS = "apps.dashboard.entrance.NewTenant"
 # whom pages and mails name when something goes wrong: an address, the address of a page, or words
