@@ -7,16 +7,16 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Find the source roots, then hand over to Django."""
+    """Find the source roots, then run the command."""
     root = Path(__file__).resolve().parent
     # `platform/` holds config, kernel and embedded; it must never win over the standard library's module
     for place in (str(root / "platform"), str(root)):
         if place not in sys.path:
             sys.path.append(place)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.local")
-    from django.core.management import execute_from_command_line
+    from config.command_line import run
 
-    execute_from_command_line(sys.argv)
+    sys.exit(run(sys.argv))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
+from django.db import ProgrammingError
 
 from apps.console.first_run import first_run, keep
 from kernel.errors import AttuneError
@@ -39,7 +39,7 @@ class Command(BaseCommand):
             )
         except AttuneError as error:
             raise CommandError(error.message) from error
-        except DatabaseError as error:
+        except ProgrammingError as error:
             raise CommandError(f"the database is not ready (has `migrate` run?): {error}") from error
         if settings.FIRST_RUN_FILE is not None:
             keep(made, settings.FIRST_RUN_FILE)
