@@ -17,6 +17,10 @@ from apps.learning.models import TrainingRun
 class AlertAdmin(ConsoleAdmin):
     """What tenants were told."""
 
+    fills = (
+        "A row is written when a tenant is told of something: another version that answers, a run that "
+        "failed, a bound that was crossed."
+    )
     list_display = ("created_at", "tenant", "severity_chip", "event", "words", "done")
     list_select_related = ("tenant",)
     list_filter = ("severity", "event", "tenant")
@@ -78,6 +82,7 @@ def _on(endpoint: WebhookEndpoint, who: str, why: str) -> str:
 class EndpointAdmin(ConsoleAdmin):
     """Addresses that tenants want to be told at. Secrets are never shown here."""
 
+    fills = "A tenant adds one under Settings, Alerts, or by `manage.py webhook`."
     list_display = ("where", "tenant", "enabled", "chosen", "failing_since", "disabled_reason", "created_at")
     list_select_related = ("tenant",)
     list_filter = ("enabled", "tenant")
@@ -142,6 +147,10 @@ def _replay(row: Delivery, who: str, why: str) -> str:
 class DeliveryAdmin(ConsoleAdmin):
     """Alerts on their way; dead ones can be replayed."""
 
+    fills = (
+        "An alert goes to each address that a tenant chose under Settings, Alerts; until there is an alert "
+        "and an address, nothing is on its way."
+    )
     list_display = ("created_at", "tenant", "event", "goes_to", "state_chip", "attempts", "due_at", "reason")
     list_select_related = ("tenant", "alert", "endpoint")
     list_filter = ("state", "tenant")

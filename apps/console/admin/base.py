@@ -58,6 +58,8 @@ class ConsoleAdmin(_ModelAdmin):
     """A page to look at rows. Operators only; no row is added, edited or deleted."""
 
     actions = None
+    # what an empty list says: what makes the first row of it, and how
+    fills = ""
     acts: Sequence[Act] = ()
     # columns that a list never shows: long arrays and texts stay in the database
     heavy: Sequence[str] = ()

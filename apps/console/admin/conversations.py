@@ -41,6 +41,10 @@ _TIMELINE = (
 class SessionAdmin(ConsoleAdmin):
     """Conversations; the page of one is its timeline."""
 
+    fills = (
+        "The first request to /v1 begins one. A key for it is made under Keys in a tenant's dashboard, or "
+        "by `manage.py create_key`."
+    )
     list_display = ("short_id", "tenant", "user", "policy", "kind", "turns", "last_turn_at", "created_at")
     list_select_related = ("tenant", "user", "policy", "end_user")
     list_filter = ("kind", "tenant", "policy")
@@ -110,6 +114,10 @@ def _in_timeline(turn: Any, parent: Turn | None) -> dict[str, object]:
 class TurnAdmin(ConsoleAdmin):
     """Requests and replies, with the exact tokens."""
 
+    fills = (
+        "Each request to /v1 leaves one. A key for it is made under Keys in a tenant's dashboard, or by "
+        "`manage.py create_key`."
+    )
     list_display = (
         "short_id",
         "tenant",
@@ -289,6 +297,10 @@ class ScoreFilter(admin.SimpleListFilter):
 class FeedbackAdmin(ConsoleAdmin):
     """What people said of turns by hand."""
 
+    fills = (
+        "A thumb or a correction under a reply in the dashboard's sessions leaves one, and so does POST "
+        "/v1/feedback."
+    )
     list_display = ("short_turn", "tenant", "user", "verdict", "corrected", "created_at")
     list_select_related = ("turn", "tenant", "user")
     list_filter = (ScoreFilter, "tenant")

@@ -12,6 +12,10 @@ from apps.learning.drift.models import Crossing, DriftReading, TrainingPause
 class ReadingAdmin(ConsoleAdmin):
     """One gauge of one policy at a run's end, or over a week."""
 
+    fills = (
+        "Gauges are read at the end of each training run, and of each week. Train a policy, and its first "
+        "readings stand here."
+    )
     list_display = ("created_at", "tenant", "policy", "gauge", "version_number", "in_short")
     list_select_related = ("tenant", "policy", "version")
     list_filter = ("gauge", "tenant")
@@ -63,6 +67,10 @@ class ReadingAdmin(ConsoleAdmin):
 class CrossingAdmin(ConsoleAdmin):
     """Measures that went past their bound, and what was done."""
 
+    fills = (
+        "A row is written when a measure goes past its bound. None means that all are within theirs, or "
+        "that nothing was read yet. DRIFT_BOUNDS moves the bounds."
+    )
     list_display = ("created_at", "tenant", "policy", "measure", "action_chip", "words", "done", "cleared_at")
     list_select_related = ("tenant", "policy")
     list_filter = ("action", "tenant")
@@ -96,6 +104,10 @@ class CrossingAdmin(ConsoleAdmin):
 class PauseAdmin(ConsoleAdmin):
     """When training of policies stood still, and why. It is resumed on the policy's page."""
 
+    fills = (
+        "Training pauses when a crossing asks for it, or by “Pause training” on a policy's page. None means "
+        "that all policies go on."
+    )
     list_display = ("created_at", "tenant", "policy", "reason", "actor", "resumed_at", "resumed_by")
     list_select_related = ("tenant", "policy")
     list_filter = ("tenant",)

@@ -16,6 +16,10 @@ from apps.engines.models import DesiredAdapter, Engine, LoadedAdapter, LoadState
 class EngineAdmin(ConsoleAdmin):
     """SGLang servers."""
 
+    fills = (
+        "Those named in ENGINE_URLS stand here as soon as the workers run; `manage.py engine add URL` adds "
+        "one while they do."
+    )
     list_display = ("url", "state_chip", "adapters", "max_loaded_loras", "seen_at", "reason")
     list_filter = ("state",)
     search_fields = ("url",)
@@ -58,6 +62,10 @@ class EngineAdmin(ConsoleAdmin):
 class DesiredAdapterAdmin(ConsoleAdmin):
     """What every engine should have loaded."""
 
+    fills = (
+        "A version that is published is wanted here, until it answers nobody any more. The first comes of a "
+        "training run."
+    )
     list_display = ("served_name", "tenant", "wanted", "short_hash", "created_at")
     list_select_related = ("tenant",)
     list_filter = ("wanted", "tenant")
@@ -75,6 +83,10 @@ class DesiredAdapterAdmin(ConsoleAdmin):
 class LoadedAdapterAdmin(ConsoleAdmin):
     """What engines answered about adapters."""
 
+    fills = (
+        "Once a version is wanted, each engine's answer about it stands here. The first comes of a training "
+        "run."
+    )
     list_display = ("adapter", "engine", "tenant", "state_chip", "reason", "updated_at")
     list_select_related = ("adapter", "engine", "tenant")
     list_filter = ("state", "engine", "tenant")

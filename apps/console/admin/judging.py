@@ -26,6 +26,10 @@ def _replay(judgement: Judgement, who: str, why: str) -> str:
 class JudgementAdmin(ConsoleAdmin):
     """What judges made of turns."""
 
+    fills = (
+        "A reply is judged once its session goes on or has been idle for SESSION_IDLE_S. Talk to a policy, "
+        "and the first is asked for with the second message."
+    )
     list_display = (
         "short_turn",
         "tenant",
@@ -104,6 +108,10 @@ class JudgementAdmin(ConsoleAdmin):
 class RubricAdmin(ConsoleAdmin):
     """What tenants want replies judged by; the newest of a policy counts, else of its tenant."""
 
+    fills = (
+        "Without one, replies are judged by the platform's own words. A tenant writes one under Settings; "
+        "an operator by “Write a rubric” on a policy's page."
+    )
     list_display = ("number", "tenant", "policy", "actor", "created_at")
     list_select_related = ("tenant", "policy")
     list_filter = ("tenant", "policy")
@@ -121,6 +129,10 @@ class RubricAdmin(ConsoleAdmin):
 class JudgeSpendAdmin(ConsoleAdmin):
     """What judging cost tenants by day, and what the cap refused."""
 
+    fills = (
+        "A row a day and tenant, once a judge costs tokens: one that is a model does "
+        "(JUDGE_BACKEND=openai), the built-in one does not."
+    )
     list_display = (
         *("day", "tenant", "judgements", "prompt_tokens", "completion_tokens", "reserved"),
         *("cost", "abstained", "refused"),
@@ -146,6 +158,7 @@ def _cancel(rejudging: Rejudging, who: str, why: str) -> str:
 class RejudgingAdmin(ConsoleAdmin):
     """Windows that are judged once more, and how far they are."""
 
+    fills = "“Re-judge a window” on a policy's page, or `manage.py rejudge`, begins one."
     list_display = (
         "short_id",
         "tenant",

@@ -23,6 +23,10 @@ def _delete(row: Preference, who: str, _why: str) -> str:
 class PreferenceAdmin(ConsoleAdmin):
     """Preferences of people; their words show on the page of one."""
 
+    fills = (
+        "Who says in a conversation how replies should be leaves one (“Answer in French”), and so does who "
+        "types one under Memory in the dashboard."
+    )
     list_display = (
         "short_id",
         "tenant",
@@ -117,6 +121,10 @@ class PreferenceAdmin(ConsoleAdmin):
 class MemorySettingAdmin(ConsoleAdmin):
     """How policies use memory, where it is not as the platform does."""
 
+    fills = (
+        "Without a row the platform's settings hold (MEMORY_BUDGET_TOKENS, SHADOW_ENABLED and their kin). The "
+        "demo and the benchmark write one for policies of their own; no page does."
+    )
     list_display = ("policy", "tenant", "in_prompt", "budget_tokens", "shadow", "shadow_tokens_per_day")
     list_select_related = ("tenant", "policy")
     list_filter = ("in_prompt", "shadow", "tenant")
@@ -127,6 +135,10 @@ class MemorySettingAdmin(ConsoleAdmin):
 class LessonAdmin(ConsoleAdmin):
     """What weights are taught in quiet minutes, and how far they are."""
 
+    fills = (
+        "One begins in quiet minutes for a person who has a preference, where SHADOW_ENABLED is on. Tell a "
+        "policy what you want, and leave it alone for a while."
+    )
     list_display = (
         "policy",
         "tenant",

@@ -27,6 +27,9 @@ def _per_tenant(rows: QuerySet[Any]) -> Subquery:
 class TenantAdmin(ConsoleAdmin):
     """Customers."""
 
+    fills = (
+        "Who signs up makes one, unless they were invited; `manage.py create_tenant` makes one for somebody."
+    )
     list_display = ("slug", "name", "training_enabled", "members", "policies", "last_session", "created_at")
     list_filter = ("training_enabled",)
     search_fields = ("slug", "name")
@@ -82,6 +85,7 @@ class TenantAdmin(ConsoleAdmin):
 class UserAdmin(ConsoleAdmin):
     """People who log in. Never the password's hash."""
 
+    fills = "People sign up, or are invited by a tenant; `manage.py first_run` makes the operator."
     list_display = ("email", "is_operator", "is_active", "last_login", "date_joined")
     list_filter = ("is_staff", "is_active")
     search_fields = ("email",)
@@ -98,6 +102,10 @@ class UserAdmin(ConsoleAdmin):
 class MembershipAdmin(ConsoleAdmin):
     """Who may do what in which tenant."""
 
+    fills = (
+        "Who signs up owns a tenant of their own; others join one by an invitation, under Members in its "
+        "dashboard."
+    )
     list_display = ("user", "tenant", "role", "created_at")
     list_select_related = ("user", "tenant")
     list_filter = ("role", "tenant")
@@ -110,6 +118,7 @@ class MembershipAdmin(ConsoleAdmin):
 class EndUserAdmin(ConsoleAdmin):
     """The people behind a tenant's client, by the name the client gave."""
 
+    fills = "A request to /v1 that names somebody (`user`) makes one, under the tenant of its key."
     list_display = ("external_id", "tenant", "created_at")
     list_select_related = ("tenant",)
     list_filter = ("tenant",)
@@ -128,6 +137,7 @@ def _revoke(key: ApiKey, who: str, why: str) -> str:
 class ApiKeyAdmin(ConsoleAdmin):
     """Keys by their public half."""
 
+    fills = "A key is made under Keys in a tenant's dashboard, or by `manage.py create_key`."
     list_display = ("__str__", "name", "tenant", "user", "scope_words", "state", "last_used_at", "created_at")
     list_select_related = ("tenant", "user")
     list_filter = (("revoked_at", admin.EmptyFieldListFilter), "tenant")

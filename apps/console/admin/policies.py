@@ -74,6 +74,10 @@ def _make_live(version: AdapterVersion, who: str, why: str) -> str:
 class PolicyAdmin(ConsoleAdmin):
     """What tenants call a model."""
 
+    fills = (
+        "Whoever signs up gets one called default, and so does each tenant that `manage.py create_tenant` "
+        "makes. More are made by POST /api/policies."
+    )
     list_display = (
         "name",
         "tenant",
@@ -242,6 +246,10 @@ class PolicyAdmin(ConsoleAdmin):
 class VersionAdmin(ConsoleAdmin):
     """One immutable adapter: where it came from, what was measured, what it was made of."""
 
+    fills = (
+        "A training step that changed something makes one. Steps begin when enough samples wait; “Trigger "
+        "retraining” on a policy's page takes those that there are."
+    )
     list_display = (
         "served_name",
         "number",
@@ -339,6 +347,10 @@ class VersionAdmin(ConsoleAdmin):
 class GateResultAdmin(ConsoleAdmin):
     """What the checks said of versions."""
 
+    fills = (
+        "Each new version is checked before it goes live, and what each check said stands here. A first "
+        "version comes of a training run."
+    )
     list_display = ("check_name", "version", "tenant", "passed", "created_at")
     list_select_related = ("version", "tenant")
     list_filter = ("passed", "tenant")
@@ -356,6 +368,10 @@ class GateResultAdmin(ConsoleAdmin):
 class PointerMoveAdmin(ConsoleAdmin):
     """Every move of a live pointer, who asked for it and why."""
 
+    fills = (
+        "A row is written when another version begins to answer: by itself once one passed its checks, or "
+        "by “Make live” on a version's page."
+    )
     list_display = ("policy", "tenant", "was", "became", "actor", "reason", "created_at")
     list_select_related = ("policy", "tenant", "from_version", "to_version")
     list_filter = ("tenant",)

@@ -32,6 +32,10 @@ class UnsentFilter(admin.SimpleListFilter):
 class OutboxAdmin(ConsoleAdmin):
     """Tasks written with the change that asks for them; the relay sends them."""
 
+    fills = (
+        "A task stands here from the change that asks for it until the relay has sent it, and a dead one "
+        "until it is replayed. None means that nothing waits."
+    )
     list_display = ("id", "task", "queue", "tenant", "available_at", "sent_at", "created_at")
     list_select_related = ("tenant",)
     list_filter = (UnsentFilter, "tenant")
@@ -59,6 +63,10 @@ class OutboxAdmin(ConsoleAdmin):
 class AuditAdmin(ConsoleAdmin):
     """Who did what to what, and why. Nobody can change or delete an entry."""
 
+    fills = (
+        "Every change by hand or by the platform leaves a row: making a tenant is the first. `manage.py "
+        "first_run` makes one."
+    )
     list_display = ("created_at", "actor", "action", "target", "tenant")
     list_select_related = ("tenant",)
     list_filter = ("tenant",)

@@ -19,6 +19,10 @@ from apps.learning.selectors import with_sample_counts
 class SampleAdmin(ConsoleAdmin):
     """What turns are worth; or why nothing."""
 
+    fills = (
+        "A turn becomes one once judges voted on it or somebody gave it a thumb. Talk to a policy, go on "
+        "after its reply, and the first is there within seconds."
+    )
     list_display = (
         "short_turn",
         "tenant",
@@ -106,6 +110,10 @@ def _resume(run: TrainingRun, who: str, why: str) -> str:
 class RunAdmin(ConsoleAdmin):
     """Steps of policies: how far, what was measured, what came of it."""
 
+    fills = (
+        "A run begins when as many samples wait as a policy's batch holds, or when somebody asks: “Trigger "
+        "retraining” on a policy's page."
+    )
     list_display = (
         "short_id",
         "tenant",

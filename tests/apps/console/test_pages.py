@@ -1,6 +1,7 @@
 """Every page of the console, for operators and for others."""
 
 import re
+from html import unescape
 
 import pytest
 from django.contrib import admin
@@ -58,6 +59,21 @@ def test_lists_and_rows_show_for_an_operator(acme: Rows, console: Client, model:
     assert (listed.status_code, shown.status_code) == (200, 200)
     for page in (listed.content.decode(), shown.content.decode()):
         assert "<script>alert(1)" not in page
+
+
+@each_model
+def test_an_empty_list_says_what_fills_it(console: Client, model: type[models.Model]) -> None:
+    """The operator who looks, and the rows that the platform writes of them, are the only ones there are."""
+    fills = str(getattr(admin.site._registry[model], "fills", ""))
+    assert len(fills) > 40
+    page = unescape(console.get(list_url(model)).content.decode())
+    with system_scope("test"):
+        is_empty = not model._default_manager.exists()
+    assert is_empty == (model != User)
+    assert (f"<p>{fills}</p>" in page) == is_empty
+    assert ("Nothing fits" in page) is False
+    sought = unescape(console.get(list_url(model), {"q": "nobody-ever"}).content.decode())
+    assert ("Nothing fits" in sought, f"<p>{fills}</p>" in sought) == (True, False)
 
 
 @each_model
