@@ -71,6 +71,7 @@ app.conf.update(
             "close_idle_sessions": 30.0,
             "forget_groundless": 60.0,
             "tell_again": 60.0,
+            "sum_up_turns": 60.0,
             "read_weeks": 300.0,
             "begin_sweeps": 300.0,
             "collect_garbage": 600.0,

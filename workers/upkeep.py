@@ -10,6 +10,7 @@ from django.utils import timezone
 from apps.adapters import store
 from apps.alerts import delivery as alerts
 from apps.conversations import services as conversations
+from apps.dashboard.rollups import filling as rollups
 from apps.engines import services as engines
 from apps.governance import retention
 from apps.governance.erasure import work as erasures
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 LOST_AFTER_S = 30.0  # a message that did nothing for so long may be lost
 ENOUGH = 50  # messages in a queue: while so many wait, what looks lost may only be late
 AT_ONCE = 500
+SUMMED_AT_ONCE = 1_000  # stretches, some milliseconds each
 OUTBOX_KEPT = dt.timedelta(days=1)
 TURN_MARGIN_S = 120.0  # on top of the engine's own time limit
 
@@ -117,6 +119,12 @@ def read_weeks() -> None:
     with system_scope("weekly drift"):
         if backlog("ops") < ENOUGH:
             readings.ask_for_weeks(limit=AT_ONCE)
+
+
+@task("workers.upkeep.sum_up_turns")
+def sum_up_turns() -> None:
+    """Sum up the turns of half-hours that are over, of others again that something changed in."""
+    rollups.sum_up_due(limit=SUMMED_AT_ONCE)
 
 
 @task("workers.upkeep.collect_garbage")

@@ -1,46 +1,18 @@
-"""What a tenant's traffic looked like over a stretch of time, from the turns themselves."""
+"""What a tenant's traffic looked like over a stretch of time."""
 
 import datetime as dt
 import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
 from django.utils import timezone
 
 from apps.adapters.models import PointerMove
+from apps.dashboard.rollups.sums import Sums, sums_of
 
 RANGES = {"1d": (24, 30), "7d": (7 * 24, 180), "30d": (30 * 24, 720)}
-"""Hours back, and the minutes that one point of a chart stands for."""
-
-_SUMS = """
-    SELECT count(*),
-           count(*) FILTER (WHERE state = 'failed'),
-           coalesce(sum((usage->>'prompt_tokens')::bigint), 0),
-           coalesce(sum((usage->>'completion_tokens')::bigint), 0),
-           percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY first_token_ms),
-           percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY latency_ms)
-      FROM conversations_turn
-     WHERE tenant_id = %s AND created_at >= %s AND created_at < %s AND kind IN ('live', 'rollout')
-"""
-_POINTS = """
-    SELECT date_bin(%s, created_at, %s) AS point,
-           count(*),
-           count(*) FILTER (WHERE state = 'failed'),
-           coalesce(sum((usage->>'completion_tokens')::bigint), 0),
-           percentile_cont(0.5) WITHIN GROUP (ORDER BY first_token_ms),
-           percentile_cont(0.95) WITHIN GROUP (ORDER BY first_token_ms)
-      FROM conversations_turn
-     WHERE tenant_id = %s AND created_at >= %s AND created_at < %s AND kind IN ('live', 'rollout')
-     GROUP BY point ORDER BY point
-"""
-_REWARDS = """
-    SELECT date_bin(%s, turn.created_at, %s) AS point, avg(sample.reward), count(*)
-      FROM learning_sample AS sample JOIN conversations_turn AS turn ON turn.id = sample.turn_id
-     WHERE sample.tenant_id = %s AND sample.reward IS NOT NULL
-       AND turn.created_at >= %s AND turn.created_at < %s
-     GROUP BY point ORDER BY point
-"""
+"""Hours back, and the minutes that one point of a chart stands for: a level of the rollups."""
+SHARES = (0.5, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +23,9 @@ class Traffic:
     failed: int
     prompt_tokens: int
     reply_tokens: int
-    first_token_ms: tuple[float | None, float | None]
-    """Median and 95th percentile, milliseconds."""
-    latency_ms: tuple[float | None, float | None]
+    first_token_ms: tuple[float | None, ...]
+    """As SHARES: median and 95th percentile, milliseconds."""
+    latency_ms: tuple[float | None, ...]
     points: list[dict[str, Any]]
     rewards: list[dict[str, Any]]
     moves: list[dict[str, Any]]
@@ -65,21 +37,32 @@ class Traffic:
 
 
 def traffic(tenant_id: uuid.UUID, span: str, now: dt.datetime | None = None) -> Traffic:
-    """Return the tenant's traffic of the last `span` (a key of RANGES). Five queries; needs the tenant's scope."""
+    """Return the tenant's traffic of the last `span` (a key of RANGES). At most six queries; needs the tenant's scope.
+
+    Sums are exact; percentiles are within `rollups.histogram.ERROR` of themselves.
+    """
     hours, minutes = RANGES[span]
     until = now or timezone.now()
-    since, step = until - dt.timedelta(hours=hours), f"{minutes} minutes"
-    origin = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
-    with connection.cursor() as cursor:
-        cursor.execute(_SUMS, [tenant_id, since, until])
-        requests, failed, prompt, reply, first, latency = cursor.fetchone()
-        cursor.execute(_POINTS, [step, origin, tenant_id, since, until])
-        points = [
-            {"t": at.timestamp(), "requests": n, "failed": bad, "tokens": int(tokens), "p50": p50, "p95": p95}
-            for at, n, bad, tokens, p50, p95 in cursor.fetchall()
-        ]
-        cursor.execute(_REWARDS, [step, origin, tenant_id, since, until])
-        rewards = [{"t": at.timestamp(), "reward": float(mean), "n": n} for at, mean, n in cursor.fetchall()]
+    since = until - dt.timedelta(hours=hours)
+    found, total = sums_of(tenant_id, since, until, minutes), Sums()
+    for sums in found.values():
+        total.add(sums)
+    points = [
+        {
+            "t": at.timestamp(),
+            "requests": sums.requests,
+            "failed": sums.failed,
+            "tokens": sums.reply_tokens,
+            **dict(zip(("p50", "p95"), sums.first_token_ms.percentiles(*SHARES), strict=True)),
+        }
+        for at, sums in found.items()
+        if sums.requests
+    ]
+    rewards = [
+        {"t": at.timestamp(), "reward": sums.reward / sums.rewarded, "n": sums.rewarded}
+        for at, sums in found.items()
+        if sums.rewarded
+    ]
     moves = [
         {
             "t": move.created_at.timestamp(),
@@ -91,17 +74,13 @@ def traffic(tenant_id: uuid.UUID, span: str, now: dt.datetime | None = None) -> 
         .order_by("created_at")[:500]
     ]
     return Traffic(
-        requests=requests,
-        failed=failed,
-        prompt_tokens=int(prompt),
-        reply_tokens=int(reply),
-        first_token_ms=_pair(first),
-        latency_ms=_pair(latency),
+        requests=total.requests,
+        failed=total.failed,
+        prompt_tokens=total.prompt_tokens,
+        reply_tokens=total.reply_tokens,
+        first_token_ms=total.first_token_ms.percentiles(*SHARES),
+        latency_ms=total.latency_ms.percentiles(*SHARES),
         points=points,
         rewards=rewards,
         moves=moves,
     )
-
-
-def _pair(values: list[float | None] | None) -> tuple[float | None, float | None]:
-    return (values[0], values[1]) if values else (None, None)

@@ -1,8 +1,8 @@
-"""What people keep of the dashboard: filters of the sessions' list under a name."""
+"""What the dashboard keeps: filters of the sessions' list under a name, and what turns sum up to."""
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Lower
 
 from apps.accounts.models import EndUser
@@ -71,3 +71,35 @@ class SavedView(TenantModel):
 
     def __str__(self) -> str:
         return self.name
+
+
+class TurnRollup(TenantModel):
+    """What the turns that began in one stretch of time sum up to (`apps.dashboard.rollups`).
+
+    Only a copy of what the turns say. It is there as long as that holds: Postgres deletes it in the transaction that changes, adds
+    or deletes a turn or a reward of that stretch.
+    """
+
+    begins_at = models.DateTimeField()
+    minutes = models.PositiveSmallIntegerField(help_text="How long the stretch is.")
+    requests = models.PositiveBigIntegerField(help_text="Live turns and those of rollouts.")
+    failed = models.PositiveBigIntegerField(help_text="Of the requests.")
+    prompt_tokens = models.BigIntegerField()
+    reply_tokens = models.BigIntegerField()
+    first_token_ms = models.JSONField(help_text="How many durations fell into which bucket of the histogram.")
+    latency_ms = models.JSONField(help_text="As of the first token.")
+    reward = models.FloatField(help_text="The sum of the rewards of samples, of turns of any kind.")
+    rewarded = models.PositiveBigIntegerField(help_text="Samples that have one.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "begins_at", "minutes"], name="rollup_once_per_stretch"
+            ),
+            models.CheckConstraint(condition=Q(minutes__in=(30, 180, 720)), name="rollup_level_known"),
+            models.CheckConstraint(condition=Q(failed__lte=F("requests")), name="rollup_failed_of_requests"),
+        ]
+        indexes = [models.Index(fields=["begins_at"], name="rollup_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.minutes} minutes from {self.begins_at}"

@@ -14,6 +14,7 @@ from apps.dashboard.first import first_request
 from apps.dashboard.lists import chosen_word
 from apps.dashboard.metrics import RANGES, traffic
 from apps.dashboard.places import Place, tenant_page
+from apps.dashboard.rollups.histogram import ERROR
 from apps.dashboard.sheets import sheet
 
 
@@ -40,6 +41,7 @@ def overview(request: HttpRequest, place: Place) -> HttpResponse:
         "overview",
         section="overview",
         **first_request(place),
+        error=f"{100 * ERROR:g}",
         policies=with_version_counts(Policy.objects.select_related("live")).order_by("name"),
         ranges=list(RANGES),
         span=span,
@@ -53,9 +55,14 @@ def overview_csv(request: HttpRequest, place: Place) -> StreamingHttpResponse:
     """Send the points of the charts as CSV."""
     span = chosen_word(request, "range", list(RANGES)) or "7d"
     points = traffic(place.tenant.pk, span).points
-    names = ("t", "requests", "failed", "tokens", "p50", "p95")
+    exact, about = ("t", "requests", "failed", "tokens"), ("p50", "p95")
     return sheet(
         f"{place.tenant.slug}-{span}",
         ["time", "requests", "failed", "reply_tokens", "ttft_p50_ms", "ttft_p95_ms"],
-        [[point[name] for name in names] for point in points],
+        [[*(point[name] for name in exact), *(_rounded(point[name]) for name in about)] for point in points],
     )
+
+
+def _rounded(milliseconds: float | None) -> float | None:
+    """Return a percentile without digits that it does not have."""
+    return None if milliseconds is None else float(f"{milliseconds:.4g}")

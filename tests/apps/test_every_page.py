@@ -9,7 +9,7 @@ from django.db import connection
 from config.urls_api import VIEWSETS
 from kernel.tenancy import system_scope
 from tests.apps.console.rows import Rows, fill
-from tests.load._every_page import LEFT_OUT, SPANS, answered, every_page
+from tests.load._every_page import LEFT_OUT, answered, every_page
 from tests.load._grown import Shape, first_rows, newest_ids
 
 
@@ -30,7 +30,6 @@ def test_every_address_of_the_dashboard_is_measured_or_said_to_show_no_rows(acme
     found = {page.name for page in pages if page.face == "dashboard"}
     assert found | set(LEFT_OUT) == answered()
     assert not found & set(LEFT_OUT)
-    assert set(SPANS) <= found
 
 
 def test_every_list_of_the_api_and_of_the_console_is_measured(acme: Rows) -> None:

@@ -26,8 +26,6 @@ LEFT_OUT = {
     "favicon": "leads to a file",
 }
 """Addresses of the dashboard that answer a GET with no page of rows, and what they answer with."""
-SPANS = ("overview", "overview_csv")
-"""What sums up a stretch of time, whose turns are all of it."""
 MEANT = {
     "session_id": "session", "turn_id": "turn", "preference_id": "preference", "version_id": "version",
     "run_id": "run", "erasure_id": "erasure", "policy_id": "policy", "endpoint_id": "endpoint", "pk": "policy",

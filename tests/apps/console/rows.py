@@ -12,7 +12,8 @@ from apps.accounts.models import EndUser, Invitation, Membership, Role, Tenant, 
 from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
 from apps.alerts.models import Alert, Attempt, Delivery, Event, Severity, WebhookEndpoint
 from apps.conversations.models import Feedback, Session, Turn, TurnState
-from apps.dashboard.models import SavedView
+from apps.dashboard.models import SavedView, TurnRollup
+from apps.dashboard.rollups.stretches import begin
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
 from apps.governance.models import Erasure, Export, ExportState, LearnedFrom, Subject
 from apps.judging.models import (
@@ -170,6 +171,19 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
         Lesson.objects.create(tenant=tenant, policy=policy, user=user, end_user=end_user, key="0" * 64)
         SavedView.objects.create(
             tenant=tenant, user=user, name=f"mine {text}"[:60], place=1, filters={"kind": "live"}
+        )
+        TurnRollup.objects.create(
+            tenant=tenant,
+            begins_at=begin(timezone.now() - dt.timedelta(days=40), 30),  # further back than any page looks
+            minutes=30,
+            requests=1,
+            failed=0,
+            prompt_tokens=3,
+            reply_tokens=4,
+            first_token_ms={"185": 1},
+            latency_ms={"341": 1},
+            reward=-1.0,
+            rewarded=1,
         )
         Export.objects.create(
             tenant=tenant,

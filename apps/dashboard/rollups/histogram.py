@@ -1,0 +1,65 @@
+"""Durations counted by size, so that percentiles of many stretches can be had without their turns.
+
+The buckets are those of DDSketch (Masson, Rim, Lee: "DDSketch: a fast and fully-mergeable quantile sketch with
+relative-error guarantees", VLDB 2019): bucket b holds what is above GAMMA^(b-1) and at most GAMMA^b, and stands for
+2 GAMMA^b / (GAMMA + 1), which is within ERROR of everything in it.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+ERROR = 0.01
+"""How far a percentile may be off, relative to the exact one."""
+GAMMA = (1 + ERROR) / (1 - ERROR)
+LEAST_MS, MOST_MS = 0.01, 1e9
+"""What is shorter or longer counts as this: a hundredth of a millisecond, eleven days."""
+
+
+def bucket_sql(column: str) -> str:
+    """Return the SQL of the bucket of a column in milliseconds; NULL where that is."""
+    within = (
+        f"greatest({LEAST_MS}, least({MOST_MS:.0f}, {column}))"  # of a NULL they make one of their bounds
+    )
+    return f"CASE WHEN {column} IS NOT NULL THEN ceil(ln({within}) / {math.log(GAMMA)!r})::int END"
+
+
+@dataclass(slots=True)
+class Histogram:
+    """How many durations fell into which bucket. Buckets are named as JSON has them, by text."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Count what another histogram holds, too."""
+        known = self.counts
+        for bucket, count in counts.items():
+            known[bucket] = known.get(bucket, 0) + count
+
+    def percentiles(self, *shares: float) -> tuple[float | None, ...]:
+        """Return the percentiles in milliseconds, None each where nothing was counted.
+
+        Between two durations as Postgres' `percentile_cont` has it. Each is within ERROR of what that says of durations between
+        LEAST_MS and MOST_MS: so are the two that it lies between.
+        """
+        total = sum(self.counts.values())
+        if not total:
+            return (None,) * len(shares)
+        rising = sorted((int(bucket), count) for bucket, count in self.counts.items())
+        return tuple(_between(rising, share * (total - 1)) for share in shares)
+
+
+def _between(rising: list[tuple[int, int]], place: float) -> float:
+    """Return what stands at a place, counted from 0, in order of size."""
+    lower = math.floor(place)
+    low, high = _at(rising, lower), _at(rising, math.ceil(place))
+    return low + (high - low) * (place - lower)
+
+
+def _at(rising: list[tuple[int, int]], place: int) -> float:
+    seen = 0
+    for bucket, count in rising:
+        seen += count
+        if place < seen:
+            return 2 * GAMMA**bucket / (GAMMA + 1)
+    raise IndexError(place)
