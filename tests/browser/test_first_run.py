@@ -20,6 +20,8 @@ from tests.tiny_model import build_tiny_model
 pytestmark = [pytest.mark.long, pytest.mark.e2e]
 PASSWORD = "correct horse battery staple"
 PATIENCE_MS = 120_000.0
+ENDS = 13
+"""The seed of weights that end a reply after some hundred tokens; those of most go on for more than are left."""
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformProce
     folder = tmp_path_factory.mktemp("first-run")
     started = PlatformProcess(
         folder / "home",
-        MODEL_PATH=str(build_tiny_model(folder / "model")),
+        MODEL_PATH=str(build_tiny_model(folder / "model", seed=ENDS)),
         BASE_MODEL_NAME="tiny",
         ENGINE_DTYPE="float32",
         TRAINER_DTYPE="float32",
@@ -38,7 +40,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformProce
         TRAINING_LR="0.001",
         DRIFT_BOUNDS='{"step_k3": {"limit": 10}}',
         SHADOW_ENABLED="false",
-        MAX_REPLY_TOKENS="1800",  # a reply that was cut off makes no reward; a random model takes a while to end one
+        MAX_REPLY_TOKENS="1800",  # a reply that was cut off makes no reward
     )
     try:
         started.start(within_s=900.0)
