@@ -81,8 +81,8 @@ app.conf.update(
     | {
         "shadow": {
             "task": "workers.shadow.look",
-            "schedule": 2.0,
-            "options": {"queue": "ops", "expires": 2.0},
+            "schedule": 1.0,
+            "options": {"queue": "ops", "expires": 1.0},
         }
     },
 )

@@ -2,13 +2,12 @@
 
 import logging
 import uuid
-from functools import partial
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
 
 from apps.adapters.models import Policy
-from apps.conversations.quiet import is_quiet
+from apps.conversations.quiet import room_beside_people
 from apps.evaluation.choosing import gate
 from apps.learning.shadow.due import candidates, drop_outdated
 from apps.learning.shadow.plan import Wave, next_wave, step_is_under_way
@@ -25,7 +24,7 @@ logger = logging.getLogger(__name__)
 @task("workers.shadow.look")
 def look() -> None:
     """Have the policies that are told something answer one wave each, until somebody asks."""
-    if not settings.SHADOW_ENABLED or not is_quiet(for_s=settings.SHADOW_QUIET_S):
+    if not settings.SHADOW_ENABLED or not room_beside_people():
         return
     with alone("shadow rollouts") as first:
         if not first:
@@ -65,13 +64,12 @@ def teach_once(policy_id: uuid.UUID) -> bool:
     wave = next_wave(policy)
     if isinstance(wave, str):
         logger.debug("policy %s is not taught: %s", policy.pk, wave)
-    quiet = partial(is_quiet, for_s=settings.SHADOW_QUIET_S)
     try:
         if isinstance(wave, Wave):
-            made = roll_out(wave, go_on=quiet)
+            made = roll_out(wave, room=room_beside_people)
             logger.info("policy %s: %d shadow samples", policy_id, made)
         if not isinstance(stands, str) and step_is_under_way(policy):
-            gate.prepare(policy=policy, stands=stands, go_on=quiet)
+            gate.prepare(policy=policy, stands=stands, room=room_beside_people)
     except AttuneError as error:  # an engine that is away or refuses, or somebody who asks
         logger.info("policy %s is not taught now: %s", policy.pk, error.message)
-    return quiet()
+    return room_beside_people() > 0

@@ -2,6 +2,7 @@
 
 import datetime as dt
 
+from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -12,6 +13,18 @@ from kernel.tenancy import system_scope
 
 _LONGEST = dt.timedelta(minutes=10)
 """A turn that is pending for longer is lost rather than being answered."""
+
+
+AFTER_A_WHILE_S = 30.0
+IN_TALK, IN_SILENCE = 4, 8
+"""Requests that an engine has beside people's: who asked lately is likely to ask again, and then waits for what is under way."""
+
+
+def room_beside_people() -> int:
+    """Return how many requests an engine may have beside people's, now: 0 while somebody asks, few soon after."""
+    if not is_quiet(for_s=settings.SHADOW_QUIET_S):
+        return 0
+    return IN_SILENCE if is_quiet(for_s=AFTER_A_WHILE_S) else IN_TALK
 
 
 def is_quiet(*, for_s: float) -> bool:

@@ -1,8 +1,7 @@
 """Ask an engine beside the requests of people: many replies at once, and all of them given up the moment somebody comes."""
 
 import asyncio
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -15,8 +14,11 @@ from apps.engines.replies import EngineBroken
 LOOK_EVERY_S = 0.1
 """How long somebody who comes shares the engine at most, until it is told to stop."""
 _NOTICE_S = 0.02
-AT_ONCE = 8
+MOST_AT_ONCE = 8
 """Fewer than the places of an engine: somebody who comes is not kept waiting for one."""
+
+Room = Callable[[], int]
+"""How many requests the engine may have beside people's, now; 0 once it is theirs."""
 
 
 @dataclass(slots=True)
@@ -37,72 +39,75 @@ def ask_aside(
     adapter: str | None,
     prompts: Sequence[Sequence[int]],
     sampling: Mapping[str, Any],
-    go_on: Callable[[], bool],
+    room: Room,
 ) -> list[Answer]:
     """Return an answer to each prompt, in order. `sampling` has SGLang's names.
 
-    `go_on` is asked every `LOOK_EVERY_S` seconds, in the caller's thread; once it says no the engine is told to stop and
+    `room` is asked every `LOOK_EVERY_S` seconds, in the caller's thread; once it says 0 the engine is told to stop and
     the answers are what was there by then. Raises what the engine's client raises.
     """
     answers = [Answer() for _ in prompts]
 
-    async def work(client: EngineClient) -> None:
-        places = asyncio.Semaphore(AT_ONCE)
+    async def one(client: EngineClient, index: int) -> None:
+        answer = answers[index]
+        source = client.generate(input_ids=prompts[index], sampling=sampling, adapter=adapter, stream=True)
+        async with aclosing(source):
+            async for chunk in source:
+                answer.text += chunk.text
+                answer.output_ids.extend(chunk.output_ids)
+                answer.output_logprobs.extend(chunk.output_logprobs)
+                answer.misaligned = chunk.misaligned
+                answer.finish_reason = chunk.finish_reason or ""
+        if answer.finish_reason == "abort":
+            raise EngineBroken("the engine aborted the request")
+        answer.whole = True
 
-        async def one(prompt: Sequence[int], answer: Answer) -> None:
-            async with places:
-                source = client.generate(input_ids=prompt, sampling=sampling, adapter=adapter, stream=True)
-                async with aclosing(source):
-                    async for chunk in source:
-                        answer.text += chunk.text
-                        answer.output_ids.extend(chunk.output_ids)
-                        answer.output_logprobs.extend(chunk.output_logprobs)
-                        answer.misaligned = chunk.misaligned
-                        answer.finish_reason = chunk.finish_reason or ""
-                if answer.finish_reason == "abort":
-                    raise EngineBroken("the engine aborted the request")
-                answer.whole = True
-
-        async with asyncio.TaskGroup() as group:
-            for prompt, answer in zip(prompts, answers, strict=True):
-                group.create_task(one(prompt, answer))
-
-    _watched(url, work, go_on)
+    _watched(url, len(prompts), one, room)
     return answers
 
 
 def score_aside(
-    *,
-    url: str,
-    asked: Sequence[tuple[str | None, Sequence[int], Sequence[int]]],
-    go_on: Callable[[], bool],
+    *, url: str, asked: Sequence[tuple[str | None, Sequence[int], Sequence[int]]], room: Room
 ) -> list[list[float]] | None:
     """Return the log-probability of each id of the reply, nats at T = 1, for each (adapter, prompt, reply); None where it was given up."""
     scores: list[list[float]] = [[] for _ in asked]
 
+    async def one(client: EngineClient, index: int) -> None:
+        adapter, prompt, reply = asked[index]
+        scores[index] = await client.score([*prompt, *reply], adapter, first=len(prompt))
+
+    return scores if _watched(url, len(asked), one, room) else None
+
+
+class _Places:
+    """How many may be at work now, as the one who looks out says it to those who work."""
+
+    def __init__(self, free: int) -> None:
+        self.free = free
+
+
+def _watched(url: str, count: int, one: Callable[[EngineClient, int], Awaitable[None]], room: Room) -> bool:
+    """Do `one` for each index on an event loop in a thread while this one looks out; returns whether it came to its end."""
+    places = _Places(room())
+
+    async def place(number: int, client: EngineClient, left: list[int]) -> None:
+        while left:
+            if number < places.free:
+                await one(client, left.pop())
+            else:
+                await asyncio.sleep(LOOK_EVERY_S)
+
     async def work(client: EngineClient) -> None:
-        places = asyncio.Semaphore(AT_ONCE)
-
-        async def one(index: int, adapter: str | None, prompt: Sequence[int], reply: Sequence[int]) -> None:
-            async with places:
-                scores[index] = await client.score([*prompt, *reply], adapter, first=len(prompt))
-
+        left = list(reversed(range(count)))
         async with asyncio.TaskGroup() as group:
-            for index, (adapter, prompt, reply) in enumerate(asked):
-                group.create_task(one(index, adapter, prompt, reply))
-
-    return scores if _watched(url, work, go_on) else None
-
-
-def _watched(url: str, work: Callable[[EngineClient], Any], go_on: Callable[[], bool]) -> bool:
-    """Run `work` on an event loop in a thread of its own while this one looks out; returns whether it came to its end."""
-    stop = threading.Event()
+            for number in range(MOST_AT_ONCE):
+                group.create_task(place(number, client, left))
 
     async def run() -> bool:
         async with client_of(url) as client:
             working = asyncio.ensure_future(work(client))
             while not working.done():
-                if stop.is_set():
+                if not places.free:
                     working.cancel()
                     await asyncio.wait([working])
                     return False
@@ -116,9 +121,9 @@ def _watched(url: str, work: Callable[[EngineClient], Any], go_on: Callable[[], 
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="aside") as thread:
         future = thread.submit(asyncio.run, run())
         try:
-            while not wait([future], timeout=LOOK_EVERY_S).done:
-                if not go_on():
-                    stop.set()
+            # once there was no room it is not asked again: whatever it says then, the work is given up
+            while places.free and not wait([future], timeout=LOOK_EVERY_S).done:
+                places.free = room()
         finally:
-            stop.set()
+            places.free = 0
         return future.result()

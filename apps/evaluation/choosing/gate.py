@@ -3,17 +3,15 @@
 import logging
 import time
 import uuid
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, GateResult, Policy, VersionState
 from apps.adapters.placement import engine_for
-from apps.conversations.quiet import is_quiet
+from apps.conversations.quiet import room_beside_people
+from apps.engines.aside import Room
 from apps.engines.selectors import pick_engine
 from apps.evaluation.choosing.figures import (
     Measured,
@@ -35,14 +33,19 @@ CHECK = "held-out"
 PATIENCE = 4
 """Versions in a row that are no better make a plateau."""
 HURRY_S = 120.0
-"""A version that waits for so long to be measured is measured while people ask."""
+"""A version that waits for so long to be measured is measured while people ask, one request at a time."""
 FORGOTTEN_S = 900.0
 """A version that waits for so long for the yardstick has it measured by whoever chooses: nobody came to it."""
 NOT_TELLING = "the base does not do it either when it is told"
 _BETTER = "better"  # of the outcomes in a course
 
 
-def prepare(*, policy: Policy, stands: Standing, go_on: Callable[[], bool]) -> None:
+def one_place() -> int:
+    """Return 1, whoever asks."""
+    return 1
+
+
+def prepare(*, policy: Policy, stands: Standing, room: Room) -> None:
     """Measure what the lesson of what stands is measured by, where that was not done yet.
 
     Where being told makes no difference to the base's own replies, nothing can be learned from it: the lesson ends on
@@ -53,10 +56,10 @@ def prepare(*, policy: Policy, stands: Standing, go_on: Callable[[], bool]) -> N
         return
     began = time.monotonic()
     url = engine_for(policy.live)
-    teacher = measure_teacher(url=url, hint=stands.hint, go_on=go_on)
+    teacher = measure_teacher(url=url, hint=stands.hint, room=room)
     start = teacher.yardstick.untold  # the bare base was measured just now
     if policy.live is not None:
-        start = measure_version(url=url, version=policy.live, hint=stands.hint, teacher=teacher, go_on=go_on)
+        start = measure_version(url=url, version=policy.live, hint=stands.hint, teacher=teacher, room=room)
     logger.info("policy %s: the yardstick took %.1f s", policy.pk, time.monotonic() - began)
     with transaction.atomic():
         teaching = Lesson.objects.filter(pk=lesson.pk, state=LessonState.TEACHING)
@@ -97,10 +100,9 @@ def choose(version: AdapterVersion) -> str:
     if isinstance(stands, str):
         return ""
     taught = _taught_by_shadows(version)
-    quiet = partial(is_quiet, for_s=settings.SHADOW_QUIET_S)
-    go_on = (lambda: True) if _age_s(version) > HURRY_S else quiet
+    room = one_place if _age_s(version) > HURRY_S else room_beside_people
     if taught:
-        prepare(policy=policy, stands=stands, go_on=go_on)  # done long ago, unless nobody came to it
+        prepare(policy=policy, stands=stands, room=room)  # done long ago, unless nobody came to it
     lesson = _lesson(policy, stands)
     if lesson is None or "yardstick" not in lesson.figures or not (taught or stands.is_learned):
         return ""
@@ -113,7 +115,7 @@ def choose(version: AdapterVersion) -> str:
         version=version,
         hint=stands.hint,
         teacher=teacher,
-        go_on=go_on,
+        room=room,
         in_full=stands.is_learned or lesson.state != LessonState.TEACHING,
     )
     logger.info(

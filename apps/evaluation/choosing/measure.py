@@ -1,11 +1,11 @@
 """Ask an engine the choosing questions of one version, and the base what it thinks of the replies."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from apps.adapters.models import AdapterVersion
-from apps.engines.aside import Answer, ask_aside, score_aside
+from apps.engines.aside import Answer, Room, ask_aside, score_aside
 from apps.engines.chat import chat_format
 from apps.evaluation.choosing.figures import (
     Measured,
@@ -25,8 +25,6 @@ MAX_TOKENS = 48
 
 SHAPES = 2
 """The choosing questions take turns in so many shapes: "What is …?", "How do I …?"."""
-
-GoOn = Callable[[], bool]
 
 
 class Interrupted(Unavailable):
@@ -90,15 +88,15 @@ def questions(hint: str) -> tuple[Asked, ...]:
     )
 
 
-def measure_teacher(*, url: str, hint: str, go_on: GoOn) -> Teacher:
+def measure_teacher(*, url: str, hint: str, room: Room) -> Teacher:
     """Return what the base does with the wishes in its prompt and without. Raises Interrupted, or what the engine's client raises."""
     asked = questions(hint)
-    told = _replied(url, None, asked, go_on, with_wishes=True)
-    untold = _replied(url, None, asked, go_on)
+    told = _replied(url, None, asked, room, with_wishes=True)
+    untold = _replied(url, None, asked, room)
     replies = tuple(tuple(one.answer.output_ids) for one in told)
     threshold = threshold_between([one.contrast for one in told], [one.contrast for one in untold])
-    known = _general(url, None, go_on)
-    closeness = _closeness(url, None, asked, replies, go_on)
+    known = _general(url, None, room)
+    closeness = _closeness(url, None, asked, replies, room)
     measured = [
         _measured(found, threshold, closeness=near, k3_mean=0.0, known=known)
         for found, near in ((told, 0.0), (untold, closeness))
@@ -107,7 +105,7 @@ def measure_teacher(*, url: str, hint: str, go_on: GoOn) -> Teacher:
 
 
 def measure_version(
-    *, url: str, version: AdapterVersion, hint: str, teacher: Teacher, go_on: GoOn, in_full: bool = True
+    *, url: str, version: AdapterVersion, hint: str, teacher: Teacher, room: Room, in_full: bool = True
 ) -> Measured:
     """Return what a version does without being told. Raises as `measure_teacher` does.
 
@@ -116,19 +114,19 @@ def measure_version(
     """
     stick, adapter = teacher.yardstick, version.served_name
     asked = questions(hint)
-    closeness = _closeness(url, adapter, asked, teacher.replies, go_on)
-    known = _general(url, adapter, go_on)
+    closeness = _closeness(url, adapter, asked, teacher.replies, room)
+    known = _general(url, adapter, room)
     # groups of one question of each shape keep all shapes in each half
     first = [one for one in asked if one.at // SHAPES % 2 == 0]
     rest = [one for one in asked if one.at // SHAPES % 2]
-    replied = _replied(url, adapter, asked if in_full else first, go_on)
+    replied = _replied(url, adapter, asked if in_full else first, room)
     if not in_full and is_promising(_passes(replied, stick.threshold), len(replied), stick):
-        replied += _replied(url, adapter, rest, go_on)
+        replied += _replied(url, adapter, rest, room)
     return _measured(
         replied,
         stick.threshold,
         closeness=closeness,
-        k3_mean=_k3(url, adapter, replied, go_on),
+        k3_mean=_k3(url, adapter, replied, room),
         known=known,
     )
 
@@ -161,56 +159,56 @@ def _passes(replied: Sequence[Replied], threshold: float) -> int:
 
 
 def _replied(
-    url: str, adapter: str | None, asked: Sequence[Asked], go_on: GoOn, *, with_wishes: bool = False
+    url: str, adapter: str | None, asked: Sequence[Asked], room: Room, *, with_wishes: bool = False
 ) -> list[Replied]:
     prompts = [one.told if with_wishes else one.untold for one in asked]
-    answers = _answers(url, adapter, prompts, go_on)
+    answers = _answers(url, adapter, prompts, room)
     pairs = list(zip(asked, answers, strict=True))
-    told = _scores(url, [(None, one.told, answer.output_ids) for one, answer in pairs], go_on)
-    untold = _scores(url, [(None, one.untold, answer.output_ids) for one, answer in pairs], go_on)
-    elsewhere = _scores(url, [(None, one.elsewhere, answer.output_ids) for one, answer in pairs], go_on)
+    told = _scores(url, [(None, one.told, answer.output_ids) for one, answer in pairs], room)
+    untold = _scores(url, [(None, one.untold, answer.output_ids) for one, answer in pairs], room)
+    elsewhere = _scores(url, [(None, one.elsewhere, answer.output_ids) for one, answer in pairs], room)
     return [
         Replied(one, answer, *scores)
         for (one, answer), *scores in zip(pairs, told, untold, elsewhere, strict=True)
     ]
 
 
-def _answers(url: str, adapter: str | None, prompts: Sequence[Sequence[int]], go_on: GoOn) -> list[Answer]:
+def _answers(url: str, adapter: str | None, prompts: Sequence[Sequence[int]], room: Room) -> list[Answer]:
     sampling = {"temperature": TEMPERATURE, "max_new_tokens": MAX_TOKENS}
-    answers = ask_aside(url=url, adapter=adapter, prompts=prompts, sampling=sampling, go_on=go_on)
+    answers = ask_aside(url=url, adapter=adapter, prompts=prompts, sampling=sampling, room=room)
     if not all(answer.whole and answer.output_ids for answer in answers):
         raise Interrupted("somebody asked meanwhile", retry_after_s=5.0)
     return answers
 
 
 def _scores(
-    url: str, asked: Sequence[tuple[str | None, Sequence[int], Sequence[int]]], go_on: GoOn
+    url: str, asked: Sequence[tuple[str | None, Sequence[int], Sequence[int]]], room: Room
 ) -> list[list[float]]:
     """Return the log-probabilities of each reply after its prompt, for (adapter, prompt, reply)."""
-    found = score_aside(url=url, asked=asked, go_on=go_on)
+    found = score_aside(url=url, asked=asked, room=room)
     if found is None:
         raise Interrupted("somebody asked meanwhile", retry_after_s=5.0)
     return found
 
 
 def _closeness(
-    url: str, adapter: str | None, asked: Sequence[Asked], replies: Sequence[Sequence[int]], go_on: GoOn
+    url: str, adapter: str | None, asked: Sequence[Asked], replies: Sequence[Sequence[int]], room: Room
 ) -> float:
-    scores = _scores(url, [(adapter, one.untold, replies[one.at]) for one in asked], go_on)
+    scores = _scores(url, [(adapter, one.untold, replies[one.at]) for one in asked], room)
     return sum(map(sum, scores)) / sum(map(len, scores))
 
 
-def _k3(url: str, adapter: str, replied: Sequence[Replied], go_on: GoOn) -> float:
+def _k3(url: str, adapter: str, replied: Sequence[Replied], room: Room) -> float:
     asked = [(adapter, one.asked.untold, one.answer.output_ids) for one in replied]
-    own = _scores(url, asked, go_on)
+    own = _scores(url, asked, room)
     values = [k3(scores, one.untold) for scores, one in zip(own, replied, strict=True)]
     return sum(values) / len(values)
 
 
-def _general(url: str, adapter: str | None, go_on: GoOn) -> int:
+def _general(url: str, adapter: str | None, room: Room) -> int:
     """Return how many statements of the neutral set a version would rather end rightly."""
     rows = [(adapter, begin, end) for begin, right, wrong in _statements() for end in (right, wrong)]
-    scores = [sum(found) / len(found) for found in _scores(url, rows, go_on)]
+    scores = [sum(found) / len(found) for found in _scores(url, rows, room)]
     return sum(right > wrong for right, wrong in zip(scores[::2], scores[1::2], strict=True))
 
 

@@ -4,7 +4,6 @@ import hashlib
 import logging
 import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from django.utils import timezone
 from apps.adapters.placement import engine_for
 from apps.conversations.canonical import chain, clean
 from apps.conversations.models import PromptSource, Session, Turn, TurnKind, TurnState
-from apps.engines.aside import Answer, ask_aside
+from apps.engines.aside import Answer, Room, ask_aside
 from apps.engines.chat import chat_format
 from apps.judging.personal_data import why_not_trained_on
 from apps.judging.reasons import Reason
@@ -40,16 +39,16 @@ class Prompts:
     teacher: list[int]
 
 
-def roll_out(wave: Wave, *, go_on: Callable[[], bool]) -> int:
+def roll_out(wave: Wave, *, room: Room) -> int:
     """Have a wave answered and store what came of it; return how many samples it made.
 
-    Once `go_on` says no, the engine is left to whoever came: replies that were begun are kept and marked, and are never
+    Once `room` says 0, the engine is left to whoever came: replies that were begun are kept and marked, and are never
     trained on. Raises what asking an engine raises; then nothing is stored.
     """
     prompts = [
         fit for question in wave.questions if (fit := _prompts(question, wave.stands.hint)) is not None
     ]
-    if not prompts or not go_on():
+    if not prompts or not room():
         return 0
     url = engine_for(wave.version)
     started = time.monotonic()
@@ -58,7 +57,7 @@ def roll_out(wave: Wave, *, go_on: Callable[[], bool]) -> int:
         adapter=wave.version.served_name if wave.version is not None else None,
         prompts=[one.student for one in prompts],
         sampling={"temperature": wave.temperature, "max_new_tokens": settings.SHADOW_MAX_TOKENS},
-        go_on=go_on,
+        room=room,
     )
     took_ms = (time.monotonic() - started) * 1000
     with transaction.atomic():

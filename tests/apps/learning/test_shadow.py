@@ -154,7 +154,7 @@ def test_a_reply_names_whose_question_it_repeats_and_is_not_kept_without_it(
         return True
 
     with tenant_scope(somebody.tenant.id):
-        made = roll_out(planned, go_on=deleted_meanwhile)
+        made = roll_out(planned, room=deleted_meanwhile)
     turns = shadows(somebody)
     assert len(turns) == made == 7
     assert {(turn.messages[-1]["content"], turn.repeats_id) for turn in turns if turn.repeats_id} == {
@@ -195,20 +195,20 @@ def test_whoever_asks_comes_first_and_at_once(somebody: Somebody, engine: FakeEn
     other = add_somebody("other")
     looks = 0
 
-    def quiet() -> bool:
+    def room() -> int:
         nonlocal looks
         looks += 1
-        if looks == 2:  # somebody of another tenant asks
+        if looks == 3:  # somebody of another tenant asks, while they are being written
             turn = add_turn(other, state=TurnState.PENDING, completed_at=None, reply=None)
             assert turn.state == TurnState.PENDING
-        return shadow.is_quiet(for_s=0.0)
+        return shadow.room_beside_people()
 
     with tenant_scope(somebody.tenant.id):
         planned = next_wave(somebody.policy)
         assert isinstance(planned, Wave)
         from apps.learning.shadow.rollouts import roll_out
 
-        assert roll_out(planned, go_on=quiet) == 0
+        assert roll_out(planned, room=room) == 0
     engine.wait_for(lambda: all(request.aborted for request in engine.requests))
     turns = shadows(somebody)
     assert {(turn.state, turn.sample.state, turn.sample.reason) for turn in turns} == {

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from apps.engines.aside import AT_ONCE
+from apps.engines.aside import MOST_AT_ONCE
 from embedded.engine import Engine
 
 
@@ -11,5 +11,5 @@ def test_two_places_are_left_to_people() -> None:
     running, tokens = options["max-running-requests"], options["max-total-tokens"]
     assert isinstance(running, int)
     assert isinstance(tokens, int)
-    assert running - AT_ONCE == 2
+    assert running - MOST_AT_ONCE == 2
     assert tokens >= running * 2048  # a context's worth for each
