@@ -1,9 +1,12 @@
 """Saved views: whose they are, how many there may be, and what becomes of one whose filters mean nothing any more."""
 
 import datetime as dt
+import json
 import re
 import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
@@ -368,6 +371,78 @@ def test_a_person_does_not_go_while_a_view_of_them_is_saved(
     assert ends == ["waits"]
     assert names(acme) == [(change or {}).get("name", "one")]
     assert _forget(acme, "passing") == {"accounts.EndUser": 1, "dashboard.SavedView": 1}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("act", ["save", "change"])
+@pytest.mark.parametrize("asks", ["page", "rest"])
+def test_a_person_who_goes_at_that_moment_is_an_error_in_the_callers_format(asks: str, act: str) -> None:
+    """A view that is saved while a deletion is about to commit waits for it, and then hears that nobody is there."""
+    acme = fill("acme")
+    about, words = {"person": "passing"}, "No end user of that name has written yet."
+    with tenant_scope(acme.tenant.pk):
+        SavedView.objects.all().delete()
+        EndUser.objects.create(tenant=acme.tenant, external_id="passing")
+        owner = keeper(acme, acme.user, manages=True)
+        kept = None if act == "save" else save_view(keeper=owner, name="one", filters={"kind": "live"}).pk
+    client = browser(acme.user)
+    with _goes_meanwhile(acme, "passing"):
+        if asks == "page":
+            answer = (
+                save(client, "one", **about)
+                if kept is None
+                else client.post(f"/t/acme/views/{kept}", {"wish": "filters", **about}, follow=True)
+            )
+        else:
+            given = json.dumps({"filters": about} | ({"name": "one"} if kept is None else {}))
+            asked = client.post if kept is None else client.patch
+            at = "/api/views" if kept is None else f"/api/views/{kept}"
+            answer = asked(at, given, content_type="application/json")
+    if asks == "page":
+        assert answer.status_code == 200
+        assert words in answer.content.decode()
+    else:
+        assert answer.status_code == 400
+        assert answer.json()["errors"] == [{"field": "filters.person", "detail": words}]
+    with tenant_scope(acme.tenant.pk):
+        assert [view.filters for view in SavedView.objects.all()] == (
+            [] if kept is None else [{"kind": "live"}]
+        )
+        assert not EndUser.objects.filter(external_id="passing").exists()
+
+
+@contextmanager
+def _goes_meanwhile(rows: Rows, external_id: str) -> Iterator[None]:
+    """Let a deletion of an end user be done and commit only once somebody waits for it."""
+    done = threading.Event()
+
+    def go() -> None:
+        try:
+            with tenant_scope(rows.tenant.pk), transaction.atomic():
+                _forget_unheard(EndUser.objects.filter(external_id=external_id))
+                done.set()
+                assert any(_somebody_waits() for _ in range(200)), "nobody waited"
+        finally:
+            connection.close()
+
+    deletion = threading.Thread(target=go)
+    deletion.start()
+    assert done.wait(30)
+    try:
+        yield
+    finally:
+        deletion.join()
+
+
+def _somebody_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid)"
+            " WHERE NOT granted AND datname = current_database()"
+        )
+        waiting = bool(cursor.fetchone()[0])
+        cursor.execute("SELECT pg_sleep(0.05)")
+    return waiting
 
 
 def _forget(rows: Rows, external_id: str) -> object:
