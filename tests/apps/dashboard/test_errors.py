@@ -126,7 +126,7 @@ def test_a_role_that_is_too_low_is_named_with_those_that_are_not(
 ) -> None:
     page = browser(member(acme.tenant, role)).get(f"/t/acme/{path}")
     assert page.status_code == 403
-    assert f"In ACME you are {role}, and this is for {who}." in words(page)
+    assert f"Your role in ACME is {role}, and this is for {who}." in words(page)
     assert ('<a href="/t/acme/members">who they are</a>' in page.content.decode()) == (role != Role.VIEWER)
     assert ID.findall(page.content.decode()) == [page.headers[HEADER]]
 
@@ -138,7 +138,7 @@ def test_what_a_role_may_look_at_it_may_not_send(acme: Rows, path: str) -> None:
     assert client.get(at).status_code == 200
     page = client.post(at, {})
     assert page.status_code == 403
-    assert "In ACME you are viewer, and this is for its admins and owners." in words(page)
+    assert "Your role in ACME is viewer, and this is for its admins and owners." in words(page)
 
 
 def test_a_form_of_nowhere_is_refused_in_words(acme: Rows) -> None:
