@@ -32,6 +32,10 @@ WIDER = """width => document.documentElement.scrollWidth <= width ? [] : [...doc
 _CUT = """() => [...document.querySelectorAll("main *")].filter(one => one.scrollWidth > one.clientWidth + 1
     && one.clientWidth > 0 && !one.closest(".hidden, svg, input, select")
     && ["hidden", "clip"].includes(getComputedStyle(one).overflowX)).map(one => one.outerHTML.slice(0, 160))"""
+# a cell of a list of the console that is lower than what is in it
+_LOW = """() => [...document.querySelectorAll("#result_list :is(td, th)")].filter(one => one.clientHeight > 0
+    && one.scrollHeight > one.clientHeight + 1 && getComputedStyle(one).overflowY !== "visible")
+    .map(one => one.outerHTML.slice(0, 160))"""
 _DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))"
 
 
@@ -94,8 +98,9 @@ class Looker:
             for scheme in SCHEMES:
                 self._dress(width, scheme, anew=name.startswith("console"))
                 found = [f"too wide: {one}" for one in self.page.evaluate(WIDER, width)] + serious(self.page)
-                if not name.startswith("console"):  # its library shortens long words
-                    found += [f"cut: {one}" for one in self.page.evaluate(_CUT)]
+                # the console's library shortens long words
+                hidden = _LOW if name.startswith("console") else _CUT
+                found += [f"cut: {one}" for one in self.page.evaluate(hidden)]
                 self.faults += [f"{name}, {width}, {scheme}: {one}" for one in found]
                 if SHOTS:
                     if around is not None:
