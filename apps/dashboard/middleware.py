@@ -1,9 +1,9 @@
-"""Headers of pages, and what pages say where a secret cannot be read."""
+"""Headers of pages, what no page is asked for, and what pages say where a secret cannot be read."""
 
 from collections.abc import Callable, Iterable
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from kernel.sealing import Unreadable
@@ -59,6 +59,20 @@ class ContentSecurityMiddleware:
         policy = _CONSOLE if request.path.startswith("/console/") else self.policy
         response.headers.setdefault("Content-Security-Policy", policy)
         return response
+
+
+class NothingHoldsNulMiddleware:
+    """Find nothing where a page's query asks for a NUL: no text holds one, and Postgres takes none to look for."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Raise Http404, or pass the request on; `/api` names the field at fault itself."""
+        asked = (value for _, values in request.GET.lists() for value in values)
+        if not request.path.startswith("/api/") and any("\x00" in value for value in asked):
+            raise Http404
+        return self.get_response(request)
 
 
 class UnreadableSecretMiddleware:

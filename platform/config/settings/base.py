@@ -90,6 +90,7 @@ _WEB_MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "apps.console.middleware.OperatorScopeMiddleware",
     "apps.dashboard.middleware.ContentSecurityMiddleware",
+    "apps.dashboard.middleware.NothingHoldsNulMiddleware",
     "apps.dashboard.middleware.UnreadableSecretMiddleware",
 ]
 MIDDLEWARE = [] if PROCESS == "gateway" else _WEB_MIDDLEWARE

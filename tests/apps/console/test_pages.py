@@ -239,6 +239,10 @@ def test_reading_what_people_wrote_leaves_an_audit_row(
     ]
 
 
+def test_nothing_is_in_a_state_that_no_text_holds(acme: Rows, console: Client) -> None:
+    assert console.get(list_url(Turn), {"state__exact": "a\x00b"}).status_code == 404
+
+
 def test_what_is_not_there_is_404(console: Client) -> None:
     for pk in ("00000000-0000-0000-0000-000000000000", "x", "1"):
         assert console.get(row_url(Turn, pk)).status_code in {302, 404}
