@@ -5,6 +5,7 @@ from typing import Any
 
 from apps.conversations.canonical import Message, canonical_message
 from apps.gateway.fields import Body, mapping, only, unsupported, wrong
+from apps.gateway.tool_calls import LONGEST_NAME
 from kernel.errors import InvalidInput
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -108,7 +109,7 @@ def _tool(tool: Body, at: str) -> dict[str, Any]:
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= 512
+    return isinstance(value, str) and 0 < len(value) <= LONGEST_NAME
 
 
 def check_template_takes(

@@ -104,7 +104,7 @@ def _messages(value: Any) -> list[dict[str, Any]]:
                 messages.append({"role": "assistant", "content": None})
             function = {"name": item.get("name"), "arguments": item.get("arguments")}
             call = {"id": item.get("call_id"), "type": "function", "function": function}
-            messages[-1]["tool_calls"] = [*messages[-1].get("tool_calls", []), call]
+            messages[-1].setdefault("tool_calls", []).append(call)
         elif kind == "function_call_output":
             messages.append(
                 {

@@ -12,7 +12,10 @@ import orjson
 CALL_BEGINS = "<tool_call>"
 """What marks a call in a reply's text."""
 CALL_ENDS = "</tool_call>"
-_CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
+LONGEST_NAME = 512
+"""Of a function that is called: as much as a client may send back."""
+# no spaces around what is between: where they may be in two places, a run of them is tried in each way to share it
+_CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 
 
 class ToolCallReader:
@@ -32,7 +35,7 @@ class ToolCallReader:
 
     def finish(self) -> tuple[str, list[dict[str, Any]]]:
         """Return the text that is left and the calls; where a call is malformed all of it is text."""
-        calls = [_parsed(match[1]) for match in _CALL.finditer(self._held)]
+        calls = [_parsed(match[1].strip()) for match in _CALL.finditer(self._held)]
         if not calls or None in calls:
             return self._held, []
         return _CALL.sub("", self._held).strip(), [call for call in calls if call is not None]
@@ -50,10 +53,15 @@ def _parsed(text: str) -> dict[str, Any] | None:
         call = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+    name = call.get("name") if isinstance(call, dict) else None
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
         return None
     arguments = call.get("arguments", {})
     if not isinstance(arguments, dict):
         return None
-    function = {"name": call["name"], "arguments": orjson.dumps(arguments).decode()}
+    try:
+        written = orjson.dumps(arguments).decode()
+    except orjson.JSONEncodeError:  # nested deeper than is written
+        return None
+    function = {"name": name, "arguments": written}
     return {"id": f"call_{secrets.token_hex(12)}", "type": "function", "function": function}

@@ -4,10 +4,10 @@ A row is made of each sample that a step could have learned from: what is inelig
 teaches nobody, here neither.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from apps.conversations.models import Feedback
@@ -93,9 +93,14 @@ def _arguments(said: Any) -> Any:
     if not isinstance(said, str):
         return said
     try:
-        return json.loads(said)
-    except ValueError:
+        read = orjson.loads(said)
+        orjson.dumps(read)
+    except (
+        orjson.JSONDecodeError,
+        orjson.JSONEncodeError,
+    ):  # NaN, or nested deeper than it could be written again
         return said
+    return read
 
 
 def _uses_tools(row: Mapping[str, Any]) -> bool:

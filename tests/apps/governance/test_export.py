@@ -152,6 +152,29 @@ def test_rows_are_in_the_conversational_layouts_that_trl_reads(acme: Rows, tmp_p
     assert (pair["prompt"], pair["rejected"]) == (asked, [answer])
 
 
+@pytest.mark.parametrize(
+    "arguments", ['{"a": NaN}', '{"a": 1e999}', f'{{"a": {"[" * 5000}{"]" * 5000}}}', "x"]
+)
+def test_arguments_that_are_no_json_are_a_text(acme: Rows, tmp_path: Path, arguments: str) -> None:
+    """Models and the code of agents write them; an archive is written all the same."""
+    function = {"name": "lamp", "arguments": arguments}
+    with tenant_scope(acme.tenant.pk):
+        acme.turn.messages = [
+            {"role": "user", "content": "on"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "1", "type": "function", "function": function}],
+            },
+            {"role": "tool", "tool_call_id": "1", "content": "done"},
+        ]
+        acme.turn.save(update_fields=["messages"])
+    _, found = written(acme, tmp_path)
+    (row,) = found["trl/prompt-completion.jsonl"]
+    said = next(message for message in row["prompt"] if message["role"] == "assistant")
+    assert said["tool_calls"] == [{"type": "function", "function": function}]
+
+
 def test_no_secret_and_nothing_of_another_tenant_is_in_it(acme: Rows, tmp_path: Path) -> None:
     other = fill("globex")
     with system_scope("secrets"):
