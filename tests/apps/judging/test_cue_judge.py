@@ -3,6 +3,7 @@
 import pytest
 
 from apps.judging.backends.cue import CueJudge, verdict
+from apps.judging.backends.cue.reading import clauses
 from apps.judging.backends.cue.weighing import weigh
 from apps.judging.backends.cue.wishes import wishes
 from apps.judging.judge import Opinion, TurnView
@@ -193,6 +194,8 @@ def test_it_says_what_it_is_and_which_cues_it_saw() -> None:
         ("make: *** [all] Error 2\nexit code 2", -1),
         ("finished with exit code 0", 1),
         ("bash: foo: command not found", -1),
+        ("\n" * 19_000 + "  fatal: not a repository", -1),
+        ("\n" * 20_000, 1),
     ],
 )
 def test_a_tool_result_speaks_where_the_user_does_not(result: str, expected: int) -> None:
@@ -226,11 +229,19 @@ def test_content_in_parts_is_read() -> None:
         "too " * 20_000,
         "\u201c'" * 50_000,
         "((((" * 5_000,
+        "shorter" + " " * 3_900 + "please",
         "\ud800",
     ],
 )
 def test_nothing_that_is_said_breaks_it(said: str) -> None:
     assert score(said) in (-1, 0, 1)
+
+
+def test_a_run_of_spaces_is_one_like_any_other() -> None:
+    many, few = (clauses(f"too long{spaces}, shorter{spaces}please") for spaces in (" " * 3_000, " "))
+    assert [(one.plain.split(), one.contrasted) for one in many] == [
+        (one.plain.split(), one.contrasted) for one in few
+    ]
 
 
 def test_the_same_question_again_is_a_complaint_and_a_new_one_is_none() -> None:

@@ -28,6 +28,7 @@ _CLAUSE = re.compile(
     r"\s*(?:[,:\u2013\u2014]+|;\s|\s-\s|\bbut\b|\bhowever\b|\bthough\b|\balthough\b|\bexcept\b|\bso (?=please|can|could|just|keep|try))\s*",
     re.IGNORECASE,
 )
+_RUN = re.compile(r"\s{3,}")
 _CONTRAST = re.compile(r"\b(?:but|however|though|except)\b", re.IGNORECASE)
 _WORD = re.compile(r"[a-z0-9À-ɏ;]+(?:['-][a-z0-9À-ɏ]+)*", re.IGNORECASE)
 
@@ -109,6 +110,7 @@ def sentences(text: str) -> list[str]:
 
 def clauses(text: str) -> list[Clause]:
     """Return the clauses of one sentence. A "but" weakens what stands before it."""
+    text = _RUN.sub("  ", text)  # a long one is looked at again from each of its places
     asks = text.rstrip().endswith("?")
     turns = [match.start() for match in _CONTRAST.finditer(text)]
     last_turn = turns[-1] if turns else -1

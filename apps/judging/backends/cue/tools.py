@@ -8,7 +8,7 @@ from apps.judging.backends.cue.cues import Cue
 
 _ERROR_KEYS = ("error", "errors", "exception", "traceback", "stderr")
 _TROUBLE = re.compile(
-    r"\btraceback \(most recent call last\)|^\s*(?:\w+(?:error|exception)|error|fatal|panic|failed|failure)\b\s*[:!\[(]|"
+    r"\btraceback \(most recent call last\)|^[^\S\n]*(?:\w+(?:error|exception)|error|fatal|panic|failed|failure)\b\s*[:!\[(]|"
     r"\b(?:command not found|no such file|permission denied|access denied|timed out|segmentation fault)\b|"
     r"\bexit(?:ed)?[ _]?(?:with )?(?:code|status)?[ :=]+[1-9]\d*\b|\bhttp[ /\d.]*[45]\d\d\b",
     re.IGNORECASE | re.MULTILINE,
