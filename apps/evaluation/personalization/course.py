@@ -8,7 +8,7 @@ from pathlib import Path
 from apps.evaluation.personalization.journal import Journal, Past
 from apps.evaluation.personalization.methods import METHODS
 from apps.evaluation.personalization.once import run_once
-from apps.evaluation.personalization.plan import REFERENCE, Plan, RunKey, reference_of
+from apps.evaluation.personalization.plan import REFERENCE, TEACHER_TIMES, Plan, RunKey, reference_of
 from apps.evaluation.personalization.references import keep, known_elsewhere, lines_of
 from apps.evaluation.personalization.run import FROZEN, OutOfTime, Platform, Progress, Run
 from apps.evaluation.personalization.sessions import run_sessions
@@ -124,7 +124,7 @@ async def _course_of(run: Run) -> None:
 async def _reference(run: Run) -> None:
     """Measure the bare base, without and with the hint."""
     await run.step("base", lambda: run.exam(0))
-    await run.step("hinted", lambda: run.exam(0, hint=run.user.hint))
+    await run.step("hinted", lambda: run.exam(0, hint=run.user.hint, times=TEACHER_TIMES))
     await run.step("ended", _nothing)
 
 

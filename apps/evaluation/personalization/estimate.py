@@ -7,7 +7,7 @@ from typing import Any
 
 from apps.evaluation.personalization.journal import Past
 from apps.evaluation.personalization.methods import METHODS
-from apps.evaluation.personalization.plan import REFERENCE, Plan, RunKey
+from apps.evaluation.personalization.plan import REFERENCE, TEACHER_TIMES, Plan, RunKey
 from apps.evaluation.personalization.run import PLACES
 from apps.evaluation.users import MAX_TOKENS, load_user
 
@@ -61,15 +61,14 @@ def _exams_left(plan: Plan, key: RunKey, past: Past) -> int:
     method = METHODS.get(key.method)
     once = plan.terms.mode == "once"
     if method is None:
-        names = ["base", "hinted"]
-    elif once and past.steps.get("told", {}).get("complained", True):
+        return ("base" not in past.steps) + TEACHER_TIMES * ("hinted" not in past.steps)
+    if once and past.steps.get("told", {}).get("complained", True):
         # interrupted before the end of its wait, a run begins anew
         names = ["held_out"] if "idled" in past.steps or not method.memory else ["first_request", "held_out"]
         return sum(name == "first_request" or name not in past.steps for name in names)
-    else:
-        # where nothing trains, the bare base is what is measured, and it was measured already
-        names = ["held_out"] if method.trains and not once else []
-        names += ["as_served"] if method.memory and not once else []
+    # where nothing trains, the bare base is what is measured, and it was measured already
+    names = ["held_out"] if method.trains and not once else []
+    names += ["as_served"] if method.memory and not once else []
     return sum(name not in past.steps for name in names)
 
 

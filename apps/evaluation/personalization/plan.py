@@ -13,6 +13,9 @@ from apps.evaluation.users import MAX_TOKENS
 
 REFERENCE = "reference"
 """Stands where a run has its method: the bare base and the hinted teacher, which belong to no method."""
+TEACHER_TIMES = 3
+"""The hinted teacher gives so many times the replies of any other: runs of several seeds are held against its one rate, and
+sixty replies of a teacher that passes three times in four pass between 38 and 52 times."""
 _ROOM = Path(__file__).parents[1]
 _DECIDES = ("rules/*.py", "data/**/*.json", "sentences.py", "topic.py", "loops.py", "talk.py", "users.py")
 
@@ -101,7 +104,11 @@ class Plan:
             "texts_and_rules": texts_and_rules(),
         }
         if key.method == REFERENCE:
-            said |= {"questions": self.terms.questions, "replies": self.terms.replies, "model": self.model}
+            said |= {
+                "questions": self.terms.questions,
+                "replies": [self.terms.replies, TEACHER_TIMES],
+                "model": self.model,
+            }
         else:
             method = METHODS[key.method]
             said |= {

@@ -174,7 +174,8 @@ def _by_user(plan: Plan, references: Mapping[RunKey, Figures], name: str) -> Fig
 
 
 def _share(found: Mapping[str, Any], hinted: Mapping[str, Any]) -> float | None:
-    return _rounded(found["passed"] / hinted["passed"]) if hinted["passed"] else None
+    rate, told = (one["passed"] / one["of"] for one in (found, hinted))
+    return _rounded(rate / told) if told else None
 
 
 def _bounds(interval: Interval) -> list[float]:

@@ -142,7 +142,9 @@ class Run:
 
         return await hold_session(ask, self.user, lines, turns=turns), failed
 
-    async def exam(self, version: int, *, hint: str = "", memory: bool = False) -> dict[str, Any]:
+    async def exam(
+        self, version: int, *, hint: str = "", memory: bool = False, times: int = 1
+    ) -> dict[str, Any]:
         """Ask the questions for reporting of one version, with nothing in the prompt but what is named here.
 
         The bare base is asked once for all runs of a user.
@@ -152,7 +154,8 @@ class Run:
         failed = len(self.subject.examiner.log.failures)
         began = time.monotonic()
         questions = self.user.tasks.reporting[: self.terms.questions]
-        every, written = len(questions) * self.terms.replies, 0
+        replies = self.terms.replies * times
+        every, written = len(questions) * replies, 0
 
         def heard() -> None:
             nonlocal written
@@ -168,7 +171,7 @@ class Run:
             policy=self.subject.policy,
             version=version,
             questions=questions,
-            replies=self.terms.replies,
+            replies=replies,
             hint=hint,
             memory=memory,
             max_tokens=self.user.reply_tokens,

@@ -87,7 +87,7 @@ async def test_a_run_that_does_not_converge_counts_as_the_cap(tmp_path: Path) ->
     assert (run["held_out"]["passed"], run["held_out"]["of"]) == (0, 60)
     frozen = report["methods"]["frozen"]  # type: ignore[index]
     assert frozen["sessions"] == {"mean": 9.0, "median": 9.0, "bootstrap": [9.0, 9.0]}
-    assert report["hinted_teacher"][USER.name]["passed"] == 60  # type: ignore[index]
+    assert report["hinted_teacher"][USER.name]["passed"] == 180  # type: ignore[index]
     assert report["frozen_base"][USER.name]["passed"] == 0  # type: ignore[index]
     assert report["missing"] == []
 
@@ -127,7 +127,7 @@ async def test_a_session_that_was_killed_is_held_again_and_counted_as_interrupte
     plan = plan_of("opd")
     path = tmp_path / "state.jsonl"
     async with FakeWorld() as world:
-        world.hang_at = 120 + 8 + 3  # base and hinted teacher, the first session, three of the second
+        world.hang_at = 240 + 8 + 3  # base and hinted teacher, the first session, three of the second
         task = asyncio.create_task(_done(world, path, plan))
         await world.hung.wait()
         task.cancel()
@@ -149,7 +149,7 @@ async def test_a_process_that_is_killed_outright_loses_one_session(tmp_path: Pat
     plan = plan_of("opd")
     path = tmp_path / "state.jsonl"
     async with FakeWorld() as world:
-        world.hang_at = 120 + 8 + 3
+        world.hang_at = 240 + 8 + 3
         child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "tests.apps.evaluation.personalization.child", world.base_url, str(path)),
             env={**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{REPOSITORY / 'platform'}"},
@@ -224,7 +224,7 @@ async def test_memory_helps_from_the_next_reply_on_and_is_not_in_the_weights(tmp
 async def test_failed_requests_are_asked_again_and_counted(tmp_path: Path) -> None:
     plan = plan_of("opd")
     async with FakeWorld() as world:
-        world.fail = {3, 121, 125}  # one of the base's, two of the first session
+        world.fail = {3, 241, 245}  # one of the base's, two of the first session
         assert await _done(world, tmp_path / "state.jsonl", plan)
     report = _report(tmp_path / "state.jsonl", plan)
     (run,) = report["runs"]  # type: ignore[misc]

@@ -33,7 +33,7 @@ async def test_seeds_methods_and_later_benchmarks_share_it(tmp_path: Path) -> No
     plan = replace(plan_of("frozen", "memory", seeds=(1, 2)), model="m1")
     async with FakeWorld() as world:
         await _done(world, tmp_path, "one.jsonl", plan)
-        assert _asked(world) == 120
+        assert _asked(world) == 240
         past = past_of(read(tmp_path / "one.jsonl"), plan)
         # what never trains is the bare base: not a reply was written for it again
         for seed in (1, 2):
@@ -41,9 +41,9 @@ async def test_seeds_methods_and_later_benchmarks_share_it(tmp_path: Path) -> No
             assert (held["passed"], held["of"], held["same_as"]) == (0, 60, str(REFERENCE))
         other = replace(plan_of("opd", terms=replace(QUICK, mode="once")), model="m1")
         progress = await _done(world, tmp_path, "two.jsonl", other)
-    assert _asked(world) == 120
+    assert _asked(world) == 240
     assert REFERENCE not in {key for key, _ in progress.steps}
-    assert past_of(read(tmp_path / "two.jsonl"), other)[REFERENCE].steps["hinted"]["passed"] == 60
+    assert past_of(read(tmp_path / "two.jsonl"), other)[REFERENCE].steps["hinted"]["passed"] == 180
 
 
 async def test_another_model_is_measured_again_into_the_same_files(tmp_path: Path) -> None:
@@ -51,11 +51,11 @@ async def test_another_model_is_measured_again_into_the_same_files(tmp_path: Pat
     async with FakeWorld() as world:
         await _done(world, tmp_path, "one.jsonl", first)
         await _done(world, tmp_path, "one.jsonl", second)
-        assert _asked(world) == 240
+        assert _asked(world) == 480
         with Journal(tmp_path / "one.jsonl", code="abc") as journal:
             assert len(lines_of(journal, REFERENCE, "hinted")) == 2
         await _done(world, tmp_path, "three.jsonl", first)
-        assert _asked(world) == 240
+        assert _asked(world) == 480
 
 
 async def test_without_a_model_nothing_is_kept_for_others(tmp_path: Path) -> None:

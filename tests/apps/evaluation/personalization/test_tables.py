@@ -40,7 +40,7 @@ async def test_a_page_says_how_it_came_about_and_what_came_out(tmp_path: Path) -
     assert "| frozen | 0/1 | 9.0 [9.0, 9.0] | 9 | 63 | 0/60 [0.00, 0.00] | - |" in page
     assert "| opd | 1/1 | 5.0 [5.0, 5.0] | 5 | 14 | 60/60 [1.00, 1.00] | - |" in page
     assert (
-        "| one-short-sentence | 0/60 [0.00, 0.00] | 0/60 [0.00, 0.00] | 60/60 [1.00, 1.00] | 60/60 [1.00, 1.00] |"
+        "| one-short-sentence | 0/60 [0.00, 0.00] | 0/60 [0.00, 0.00] | 60/60 [1.00, 1.00] | 180/180 [1.00, 1.00] |"
         in page
     )
     assert "| opd | 1.00 (1.00) | 1.00 (1.00) | 1.00 (1.00) |" in page
@@ -49,7 +49,7 @@ async def test_a_page_says_how_it_came_about_and_what_came_out(tmp_path: Path) -
     assert re.search(
         r"opd/one-short-sentence/1  session 1: several sentences; 7 complaints, version 0, ", printed
     )
-    assert "reference/one-short-sentence/0  hinted: 60/60" in printed
+    assert "reference/one-short-sentence/0  hinted: 180/180" in printed
     assert "3 of 3 runs; about 0 min left, 0 min if none converges" in lines[-1]
     draw(report, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes()[:4] == b"\x89PNG"
