@@ -32,6 +32,7 @@ from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows, fill
 from tests.apps.dashboard.conftest import browser, member, text_of
+from tests.locks import wait_for_a_lock
 
 HERE = "/t/acme/sessions"
 
@@ -341,6 +342,37 @@ def test_a_view_of_a_person_goes_with_the_person(empty: Rows) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_of_two_that_are_saved_at_once_the_second_finds_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    acme = fill("acme")
+    owner = keeper(acme, acme.user, manages=True)
+    with tenant_scope(acme.tenant.pk):
+        SavedView.objects.all().delete()
+    real = services._beside
+    places: dict[str, int] = {}
+
+    def save_another(name: str) -> None:
+        try:
+            with tenant_scope(acme.tenant.pk):
+                places[name] = save_view(keeper=owner, name=name, filters={"kind": "live"}).place
+        finally:
+            connection.close()
+
+    second = threading.Thread(target=save_another, args=("two",))
+
+    def beside(user_id: uuid.UUID, *, shared: bool) -> QuerySet[SavedView]:
+        if second.ident is None:
+            second.start()
+            wait_for_a_lock()
+        return real(user_id, shared=shared)
+
+    monkeypatch.setattr(services, "_beside", beside)
+    with tenant_scope(acme.tenant.pk):
+        places["one"] = save_view(keeper=owner, name="one", filters={"kind": "live"}).place
+    second.join()
+    assert places == {"one": 1, "two": 2}
+
+
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("change", [None, {"filters": {"person": "passing"}}, {"name": "another"}])
 def test_a_person_does_not_go_while_a_view_of_them_is_saved(
     change: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch
@@ -421,7 +453,7 @@ def _goes_meanwhile(rows: Rows, external_id: str) -> Iterator[None]:
             with tenant_scope(rows.tenant.pk), transaction.atomic():
                 _forget_unheard(EndUser.objects.filter(external_id=external_id))
                 done.set()
-                assert any(_somebody_waits() for _ in range(200)), "nobody waited"
+                wait_for_a_lock()
         finally:
             connection.close()
 
@@ -432,17 +464,6 @@ def _goes_meanwhile(rows: Rows, external_id: str) -> Iterator[None]:
         yield
     finally:
         deletion.join()
-
-
-def _somebody_waits() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid)"
-            " WHERE NOT granted AND datname = current_database()"
-        )
-        waiting = bool(cursor.fetchone()[0])
-        cursor.execute("SELECT pg_sleep(0.05)")
-    return waiting
 
 
 def _forget(rows: Rows, external_id: str) -> object:

@@ -71,6 +71,12 @@ def test_better_is_closer_or_passes_more_often_for_a_little_less() -> None:
     )
 
 
+def test_a_topic_that_the_base_loses_too_when_it_is_told_is_no_loss() -> None:
+    wanders = replace(STICK, told=replace(TOLD, on_topic=10))
+    assert what_was_lost(replace(BASE, on_topic=8), wanders) == ""
+    assert what_was_lost(replace(BASE, on_topic=7), wanders) == "loses its topic"
+
+
 def test_half_of_the_questions_are_held_against_half() -> None:
     half = replace(BASE, passes=0, of=8, on_topic=7)
     assert what_was_lost(half, STICK) == ""
@@ -91,6 +97,10 @@ def test_held_and_fallen() -> None:
     assert holds(replace(BASE, passes=13), STICK)
     assert not has_fallen(replace(BASE, passes=10), STICK)
     assert has_fallen(replace(BASE, passes=9), STICK)
+    # where the teacher itself passes half of the time, half of the questions still show nothing
+    weak = replace(STICK, told=replace(TOLD, passes=8))
+    assert not holds(replace(BASE, passes=8, of=8), weak)
+    assert holds(replace(BASE, passes=8), weak)
     mute = replace(STICK, told=replace(TOLD, passes=3))
     assert not mute.is_telling
     assert not holds(TOLD, mute)

@@ -476,6 +476,9 @@ def test_while_it_teaches_half_of_the_questions_are_asked_until_that_half_passes
         replies = [one for one in engine.requests if one.body["sampling_params"]["max_new_tokens"]]
         asked.append((measured.passes, measured.of, len(replies)))
         assert len({tuple(one.input_ids) for one in replies}) == len(replies)
+        if threshold == 0.1:  # two of each shape, then none of the next two
+            half = {one.untold for one in questions(WISH) if one.at % 4 < 2}
+            assert {tuple(one.input_ids) for one in replies} == half
     assert asked == [(0, 8, 8), (16, 16, 16)]
 
 
