@@ -90,7 +90,7 @@ CONSOLE: dict[str, tuple[str, ...]] = {
     "admin:learning_trainingrun_changelist": ("console-runs",),
     "admin:learning_trainingrun_change": ("console-run",),
     "admin:learning_sample_change": ("console-sample",),
-    "admin:learning_driftreading_changelist": ("console-drift",),
+    "admin:learning_driftreading_changelist": ("console-drift", "console-drift-empty"),
     "admin:engines_engine_changelist": ("console-engines",),
     "admin:engines_engine_change": ("console-engine",),
     "admin:kernel_outboxmessage_changelist": ("console-outbox",),
@@ -98,7 +98,7 @@ CONSOLE: dict[str, tuple[str, ...]] = {
     "admin:adapters_policy_act": ("console-confirm",),
 }
 PAGES = DASHBOARD | ACCOUNT | CONSOLE
-ERRORS = ("error-403", "error-404", "error-500", "error-secret")
+ERRORS = ("error-403", "error-404", "error-500", "error-form", "error-nothing-to-ask", "error-secret")
 """Pictures of what is shown in place of any page."""
 
 WITHOUT_PICTURES: dict[str, str] = {}

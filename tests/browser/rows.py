@@ -8,7 +8,7 @@ import uuid
 from django.db import transaction
 from django.utils import timezone
 
-from apps.adapters.models import AdapterVersion, PointerMove, VersionState
+from apps.adapters.models import AdapterVersion, GateResult, PointerMove, VersionState
 from apps.conversations.models import Session, Turn, TurnState
 from apps.governance.models import Erasure, Export, ExportState, Subject
 from apps.learning.drift import crossings
@@ -234,4 +234,35 @@ def _version(rows: Rows, parent: AdapterVersion, when: dt.datetime, part: float)
         model._default_manager.filter(pk=key).update(created_at=when)
     rows.policy.live = version
     rows.policy.save(update_fields=["live"])
+    _learned_from(rows, parent, run, when)
+    _checked(rows, version, part)
     return version
+
+
+def _learned_from(rows: Rows, parent: AdapterVersion, run: TrainingRun, when: dt.datetime) -> None:
+    """Let a run have learned from what the version before it answered; some of it waited for a step too long."""
+    ready = Sample.objects.filter(tenant=rows.tenant, version=parent, state=SampleState.READY)
+    given = list(ready.order_by("turn__created_at").values_list("pk", flat=True))
+    taken = Sample.objects.filter(pk__in=given)
+    taken.update(state=SampleState.CONSUMED, run=run, consumed_at=when, staleness=0)
+    Sample.objects.filter(pk__in=given[:: 3 + parent.number]).update(staleness=1, weight=0.7)
+
+
+def _checked(rows: Rows, version: AdapterVersion, part: float) -> None:
+    """Let a version have been checked as one is before it answers: its files, an engine, replies to held-out questions."""
+    replies = {
+        "passes": round(5 + 9 * part),
+        "of": 16,
+        "closeness": -1.9 + part,
+        "on_topic": 16,
+        "reason": "",
+    }
+    for check, detail in (
+        ("preflight", {"layers": 30, "parameters": 4_884_480}),
+        ("probe", {"engines": [{"url": rows.engine.url, "result": "answers", "reason": ""}]}),
+        ("held-out", replies),
+    ):
+        made = GateResult.objects.create(
+            tenant=rows.tenant, version=version, check_name=check, passed=True, detail=detail
+        )
+        GateResult.objects.filter(pk=made.pk).update(created_at=version.created_at)

@@ -44,8 +44,14 @@ def address(route: str, rows: Rows) -> str:
 
 def test_its_main_pages_are_whole(acme: Rows, web: str, chromium: Browser) -> None:
     with looking(chromium, web, user=operator(), console=True) as eyes:
-        for route, (name,) in CONSOLE.items():
+        for route, (name, *_) in CONSOLE.items():
             eyes.at(name, address(route, acme))
+
+
+def test_an_empty_list_says_what_fills_it(transactional_db: None, web: str, chromium: Browser) -> None:
+    del transactional_db
+    with looking(chromium, web, user=operator(), console=True) as eyes:
+        eyes.at("console-drift-empty", reverse("admin:learning_driftreading_changelist"))
 
 
 def test_every_list_and_every_row_opens(acme: Rows, web: str, chromium: Browser) -> None:

@@ -16,7 +16,7 @@ from apps.judging.models import Judgement, JudgementState
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows, fill
-from tests.browser.looking import looking
+from tests.browser.looking import ONLY, looking
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 HERE = "/t/acme"
@@ -52,6 +52,15 @@ def test_what_is_not_theirs_to_change(acme: Rows, web: str, chromium: Browser) -
         eyes.at("settings-viewer", f"{HERE}/settings")
         eyes.at("error-403", f"{HERE}/data", status=403)
         eyes.at("error-404", "/t/globex/", status=404)
+        if not ONLY or "error-form" in ONLY:
+            eyes.page.goto(f"{HERE}/settings")
+            eyes.page.context.clear_cookies(name="csrftoken")
+            eyes.page.locator("form[action$='/logout/']").evaluate("one => one.submit()")
+            eyes.page.get_by_role("heading", name="The form was not taken").wait_for()
+            eyes.said.clear()  # of the status
+            eyes.see("error-form")
+    with looking(chromium, web, user=somebody("bare@example.org")) as eyes:
+        eyes.at("error-nothing-to-ask", "/accounts/reauthenticate/", status=403)
     talks = somebody("member@example.org", acme.tenant, Role.MEMBER)
     with looking(chromium, web, user=talks) as eyes:
         eyes.at("members-member", f"{HERE}/members")
@@ -146,7 +155,11 @@ def test_a_reply_and_its_form_come_to_an_open_page(acme: Rows, web: str, chromiu
         Feedback.objects.all().delete()
         Sample.objects.all().delete()
         reply = Turn.objects.get(pk=acme.turn.pk).reply
-        Turn.objects.filter(pk=acme.turn.pk).update(state=TurnState.PENDING, reply=None, completed_at=None)
+        Judgement.objects.all().delete()
+        unheard = {"first_token_ms": None, "latency_ms": None, "finish_reason": "", "usage": {}}
+        Turn.objects.filter(pk=acme.turn.pk).update(
+            state=TurnState.PENDING, reply=None, completed_at=None, **unheard
+        )
     with looking(chromium, web, user=acme.user) as eyes:
         page = eyes.page
         page.goto(f"{HERE}/sessions/{acme.session.pk}")
