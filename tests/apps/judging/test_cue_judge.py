@@ -230,6 +230,7 @@ def test_content_in_parts_is_read() -> None:
         "\u201c'" * 50_000,
         "((((" * 5_000,
         "shorter" + " " * 3_900 + "please",
+        "Turkish that.",
         "\ud800",
     ],
 )

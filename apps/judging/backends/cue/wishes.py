@@ -88,7 +88,7 @@ def _phrase(parts: Sequence[Clause]) -> str:
 def _says_something(instruction: str) -> bool:
     """Whether an instruction names a form or a topic: "do it over" does not."""
     found = words(plain(instruction))
-    if found[0] == "answer" or len(found) >= 6:
+    if found[:1] == ["answer"] or len(found) >= 6:
         return True
     return bool(set(found) & (lex.FORMS | lex.LANGUAGES) - {"better", "answer"}) or bool(topic(instruction))
 
