@@ -159,7 +159,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _bound(text: str) -> int:
-    return int(len(text.encode()) * MOST_TOKENS_PER_BYTE)
+    return int(len(text.encode(errors="replace")) * MOST_TOKENS_PER_BYTE)
 
 
 def _vote(answer: Answer, ballot: str, *, asked: int) -> tuple[CastVote, str]:
