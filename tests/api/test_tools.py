@@ -112,7 +112,6 @@ def test_results_continue_the_turn_with_its_exact_tokens(
         '<tool_call>{"arguments": {}}</tool_call>',
         '<tool_call>{"name": "f", "arguments": [1]}</tool_call>',
         '<tool_call>{"name": "", "arguments": {}}</tool_call>',  # which no client may send back
-        f'<tool_call>{{"name": "f", "arguments": {{"a": {"[" * 300}{"]" * 300}}}}}</tool_call>',
         "a < b and <tool",
         "no call at all",
     ],
@@ -125,17 +124,12 @@ def test_what_is_no_call_stays_text(chat: Chat, engine: FakeEngine, somebody: So
     assert [turn.reply for turn in somebody.turns()] == [{"role": "assistant", "content": text}] * 2
 
 
-def test_arguments_that_nest_very_deep_are_a_text_like_any_other(
-    chat: Chat, engine: FakeEngine, somebody: Somebody
-) -> None:
-    function = {"name": "f", "arguments": "[" * 300 + "]" * 300}
-    said = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": function}]}
-    answer = {"role": "tool", "tool_call_id": "1", "content": "deep"}
+def test_arguments_that_nest_deeper_than_is_written_stay_text() -> None:
+    reader = ToolCallReader()
+    deep = f'<tool_call>{{"name": "f", "arguments": {{"a": {"[" * 300}{"]" * 300}}}}}</tool_call>'
 
-    replies = [chat([HI, said, answer], tools=TOOLS) for _ in range(2)]
-
-    assert [reply.status_code for reply in replies] == [200, 200]
-    assert [turn.messages[1]["tool_calls"][0]["function"] for turn in somebody.turns()] == [function] * 2
+    assert reader.push(deep) == ""
+    assert reader.finish() == (deep, [])
 
 
 def test_a_call_that_goes_on_in_spaces_is_read_at_once() -> None:

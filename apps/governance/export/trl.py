@@ -95,11 +95,8 @@ def _arguments(said: Any) -> Any:
     try:
         read = orjson.loads(said)
         orjson.dumps(read)
-    except (
-        orjson.JSONDecodeError,
-        orjson.JSONEncodeError,
-    ):  # NaN, or nested deeper than it could be written again
-        return said
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return said  # NaN, say, or nested deeper than it could be written again
     return read
 
 

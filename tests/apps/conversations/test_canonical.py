@@ -55,6 +55,17 @@ def test_a_trimmed_reply_counts_as_the_same() -> None:
     assert not same_message({"role": "user", "content": " b"}, {"role": "user", "content": "b"})
 
 
+def test_arguments_that_nest_deeper_than_is_written_compare_as_their_text() -> None:
+    def called(arguments: str) -> dict[str, object]:
+        call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": arguments}}
+        return canonical_message({"role": "assistant", "tool_calls": [call]})
+
+    deep = "[" * 300 + "]" * 300
+    assert same_message(called(deep), called(deep))
+    assert not same_message(called(deep), called(f"{deep} "))
+    assert len({*chain([called(deep)]), *chain([called(f"{deep} ")]), *chain([called("[]")])}) == 3
+
+
 def test_arguments_that_a_client_wrote_anew_are_the_same_call() -> None:
     def called(arguments: str) -> dict[str, object]:
         function = {"name": "f", "arguments": arguments}

@@ -170,7 +170,7 @@ def test_arguments_that_are_no_json_are_a_text(acme: Rows, tmp_path: Path, argum
         ]
         acme.turn.save(update_fields=["messages"])
     _, found = written(acme, tmp_path)
-    (row,) = found["trl/prompt-completion.jsonl"]
+    (row,) = found["trl/prompt-completion-tools.jsonl"]
     said = next(message for message in row["prompt"] if message["role"] == "assistant")
     assert said["tool_calls"] == [{"type": "function", "function": function}]
 
