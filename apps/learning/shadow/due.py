@@ -2,7 +2,7 @@
 
 import uuid
 
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from apps.adapters.models import Policy
 from apps.conversations.models import TurnKind
@@ -10,15 +10,20 @@ from apps.judging.reasons import Reason
 from apps.learning.models import Sample, SampleState
 from apps.learning.withdrawn import set_aside
 from apps.memory.lessons import Standing
-from apps.memory.models import Preference, PreferenceState
+from apps.memory.models import Lesson, LessonState, Preference, PreferenceState
 from kernel.locks import locked
 
 
 def candidates() -> list[tuple[uuid.UUID, uuid.UUID]]:
-    """Return (tenant, policy) of those in scope that are told something, those that waited longest first."""
+    """Return (tenant, policy) of those in scope that are told something or taught, those that waited longest first.
+
+    What left the prompt is taught on until no version is better, so the lesson says it where no preference does.
+    """
     told = Preference.objects.filter(state=PreferenceState.ACTIVE).values("policy_id")
+    taught = Lesson.objects.filter(state=LessonState.TEACHING).values("policy_id")
     rows = (
-        Policy.objects.filter(pk__in=told, training_enabled=True, tenant__training_enabled=True)
+        Policy.objects.filter(Q(pk__in=told) | Q(pk__in=taught))
+        .filter(training_enabled=True, tenant__training_enabled=True)
         .annotate(last=Max("lessons__changed_at"))
         .order_by("last", "pk")
     )

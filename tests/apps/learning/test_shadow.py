@@ -11,9 +11,9 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from apps.accounts.models import EndUser
-from apps.adapters.models import Policy
+from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.models import Session, Turn, TurnKind, TurnState
-from apps.engines.models import Engine, EngineState
+from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
 from apps.learning.drift.pauses import pause
 from apps.learning.models import Sample, SampleState, TrainingRun
 from apps.learning.samples import make_sample
@@ -67,6 +67,24 @@ def ask(somebody: Somebody, question: str, **fields: Any) -> Turn:
         Turn.objects.filter(id=turn.id).update(created_at=ago)
         Session.objects.filter(id=turn.session_id).update(last_turn_at=timezone.now())
     return turn
+
+
+def serve_version(somebody: Somebody, engine: FakeEngine) -> AdapterVersion:
+    """Make a version live and have the engine hold it."""
+    version = add_version(somebody.policy)
+    with system_scope("test"):
+        desired = DesiredAdapter.objects.create(
+            tenant=somebody.tenant, served_name=version.served_name, path="x", sha256="x", rank=16, probe=[]
+        )
+        LoadedAdapter.objects.create(
+            tenant=somebody.tenant,
+            engine=Engine.objects.get(),
+            adapter=desired,
+            state=LoadState.PROBED,
+            boot_id="1",
+        )
+    engine.adapters[version.served_name] = "x"
+    return version
 
 
 def shadows(somebody: Somebody) -> list[Turn]:
@@ -168,21 +186,7 @@ def test_a_reply_names_whose_question_it_repeats_and_is_not_kept_without_it(
 
 def test_the_live_version_answers(somebody: Somebody, engine: FakeEngine) -> None:
     want(somebody)
-    version = add_version(somebody.policy)
-    with system_scope("test"):
-        from apps.engines.models import DesiredAdapter, LoadedAdapter, LoadState
-
-        desired = DesiredAdapter.objects.create(
-            tenant=somebody.tenant, served_name=version.served_name, path="x", sha256="x", rank=16, probe=[]
-        )
-        LoadedAdapter.objects.create(
-            tenant=somebody.tenant,
-            engine=Engine.objects.get(),
-            adapter=desired,
-            state=LoadState.PROBED,
-            boot_id="1",
-        )
-    engine.adapters[version.served_name] = "x"
+    version = serve_version(somebody, engine)
     shadow.look()
     assert {request.adapter for request in engine.requests} == {version.served_name}
     assert {turn.version_id for turn in shadows(somebody)} == {version.id}
@@ -339,6 +343,25 @@ def test_what_is_learned_already_is_taught_along(somebody: Somebody) -> None:
     with tenant_scope(somebody.tenant.id):
         Lesson.objects.filter(state=LessonState.TEACHING).update(state=LessonState.PLATEAU)
     assert wave(somebody) == "the weights hold all that is wanted"
+
+
+def test_what_left_the_prompt_is_taught_until_its_lesson_is_over(
+    somebody: Somebody, engine: FakeEngine
+) -> None:
+    preference = want(somebody)
+    version = serve_version(somebody, engine)
+    wave(somebody)  # makes the lesson
+    with tenant_scope(somebody.tenant.id):
+        services.retire(entries=[{"id": str(preference.id), "revision": 1}], version=version, reason="held")
+    shadow.look()
+    assert len(shadows(somebody)) == 8
+
+    with tenant_scope(somebody.tenant.id):
+        TrainingRun.objects.update(state="failed", finished_at=timezone.now())
+        Sample.objects.update(state=SampleState.DROPPED, reason="test")
+        Lesson.objects.update(state=LessonState.HELD)
+    shadow.look()
+    assert len(shadows(somebody)) == 8
 
 
 def test_one_lesson_at_a_time(somebody: Somebody) -> None:
