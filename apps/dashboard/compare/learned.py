@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from django.db.models import Avg, Count, Max, Min, Q
 from django.utils.html import format_html
 
-from apps.dashboard.compare.rows import Line, kept, measured
+from apps.dashboard.compare.rows import Line, counted, kept, measured
 from apps.dashboard.templatetags.pages import moment
 from apps.learning.models import Sample
 
@@ -64,7 +64,7 @@ def learned_lines(one: Learned, other: Learned) -> Sequence[Line]:
     change = other.samples - one.samples
     return kept(
         [
-            Line("Turns", one.sources, other.sources, f"{change:+d}" if change else ""),
+            Line("Turns", one.sources, other.sources, counted(change) if change else ""),
             Line("Asked between", _window(one), _window(other)),
             measured("Their mean reward", one.reward, other.reward),
             measured("Mean staleness", one.staleness, other.staleness, unit="steps"),

@@ -53,6 +53,11 @@ def signed(value: float) -> str:
     return f"{'+' if value > 0 else _MINUS if value < 0 else '±'}{abs(value):.3g}"
 
 
+def counted(change: int) -> str:
+    """Return a difference of two counts with its sign, whole."""
+    return f"{change:+d}".replace("-", _MINUS)
+
+
 def plain(value: float) -> str:
     """Return a number to three digits, its minus as long as a plus."""
     return f"{value:.3g}".replace("-", _MINUS)

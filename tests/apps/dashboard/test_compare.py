@@ -17,6 +17,7 @@ from apps.accounts.models import Role
 from apps.adapters.models import AdapterVersion, GateResult, Policy, VersionState
 from apps.conversations.models import Session, Turn, TurnKind, TurnState
 from apps.dashboard.compare import served
+from apps.dashboard.compare.learned import Learned, learned_lines
 from apps.dashboard.compare.rows import Line, differences, measured
 from apps.dashboard.compare.served import served_by
 from apps.dashboard.compare.versions import lineage_of
@@ -431,3 +432,9 @@ def test_the_newest_turns_of_each_kind_are_read_and_the_page_says_so(
     seen = text_of(browser(acme.user), at)
     assert "Requests at least 2 2 Sessions at least 2 2" in seen
     assert "Turns judged at least 2 2" in seen
+
+
+def test_fewer_turns_are_fewer_by_the_same_minus_as_everything_else() -> None:
+    one, other = Learned(by_source={"live": 40}), Learned(by_source={"live": 38})
+    assert learned_lines(one, other)[0] == Line("Turns", "40 live", "38 live", "\u22122")
+    assert learned_lines(other, one)[0] == Line("Turns", "38 live", "40 live", "+2")
