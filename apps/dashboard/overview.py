@@ -12,7 +12,7 @@ from apps.adapters.models import Policy
 from apps.adapters.selectors import with_version_counts
 from apps.dashboard.first import first_request
 from apps.dashboard.lists import chosen_word
-from apps.dashboard.metrics import RANGES, traffic
+from apps.dashboard.metrics import RANGES, moves, traffic
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.rollups.histogram import ERROR
 from apps.dashboard.sheets import sheet
@@ -46,6 +46,7 @@ def overview(request: HttpRequest, place: Place) -> HttpResponse:
         ranges=list(RANGES),
         span=span,
         traffic=seen,
+        chart={"points": seen.points, "rewards": seen.rewards, "moves": moves(span)},
     )
 
 

@@ -30,17 +30,12 @@ HALF_HOURS = """
 CREATE FUNCTION attune_half_hour(of_tenant uuid, at timestamptz) RETURNS int LANGUAGE sql STABLE AS $$
     SELECT (hashtext(of_tenant::text) # floor(extract(epoch FROM at) / 1800)::int) & 1023
 $$;
-CREATE FUNCTION attune_sees_commits() RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
-        RAISE EXCEPTION 'turns, rewards and what they sum up to are written under READ COMMITTED'
-            USING ERRCODE = 'invalid_transaction_state';
-    END IF;
-END $$;
 CREATE FUNCTION attune_hold_half_hours(of_tenant uuid, since timestamptz, minutes int) RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, public AS $$
 BEGIN
-    PERFORM attune_sees_commits();
+    IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+        RAISE EXCEPTION 'turns are summed up under READ COMMITTED' USING ERRCODE = 'invalid_transaction_state';
+    END IF;
     FOR number IN 0 .. minutes / 30 - 1 LOOP
         IF NOT pg_try_advisory_xact_lock(
             1800, attune_half_hour(of_tenant, since + number * interval '30 minutes')) THEN
@@ -53,7 +48,9 @@ CREATE FUNCTION attune_forget_sums(of_tenant uuid, at timestamptz) RETURNS void 
 DECLARE
     origin timestamptz := '2020-01-01 00:00+00';
 BEGIN
-    PERFORM attune_sees_commits();
+    IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+        RAISE EXCEPTION 'turns and rewards are changed under READ COMMITTED' USING ERRCODE = 'invalid_transaction_state';
+    END IF;
     PERFORM pg_advisory_xact_lock_shared(1800, attune_half_hour(of_tenant, at));
     DELETE FROM dashboard_turnrollup r
     WHERE r.tenant_id = of_tenant AND at < r.begins_at + make_interval(mins => r.minutes) AND r.begins_at IN (
@@ -63,7 +60,6 @@ END $$;
 HALF_HOURS_BEFORE = """
 DROP FUNCTION attune_forget_sums(uuid, timestamptz);
 DROP FUNCTION attune_hold_half_hours(uuid, timestamptz, int);
-DROP FUNCTION attune_sees_commits();
 DROP FUNCTION attune_half_hour(uuid, timestamptz);
 """
 
@@ -114,10 +110,10 @@ DROP FUNCTION attune_reward_changed() CASCADE;
 """
 
 GRANTS = """
-REVOKE ALL ON FUNCTION attune_half_hour(uuid, timestamptz), attune_sees_commits(),
+REVOKE ALL ON FUNCTION attune_half_hour(uuid, timestamptz),
     attune_hold_half_hours(uuid, timestamptz, int), attune_forget_sums(uuid, timestamptz),
     attune_turn_changed(), attune_reward_changed() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION attune_half_hour(uuid, timestamptz), attune_sees_commits(),
+GRANT EXECUTE ON FUNCTION attune_half_hour(uuid, timestamptz),
     attune_hold_half_hours(uuid, timestamptz, int) TO attune_app, attune_system;
 """
 

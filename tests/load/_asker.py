@@ -49,7 +49,9 @@ def asker() -> Any:
         with connection.execute_wrapper(count):
             began = time.perf_counter()
             answer: Any = clients[face == "console"].get(path)
-            body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+            body = (
+                b"".join(answer) if answer.streaming else answer.content
+            )  # a stream may be an asynchronous one
             took = (time.perf_counter() - began) * 1000
         if answer.status_code != 200:
             raise RuntimeError(f"{path} answered {answer.status_code}: {body[:300]!r}")

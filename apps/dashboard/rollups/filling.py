@@ -86,7 +86,7 @@ def sum_up(tenant_id: uuid.UUID, begins: dt.datetime, minutes: int) -> bool:
         level, whole = LEVELS.index(minutes), stretch(begins, minutes)
         if not held or (level and _unsummed(tenant_id, LEVELS[level - 1], whole)):
             return False
-        sums = sums_of(tenant_id, *whole, minutes).get(begins, Sums())
+        sums = sums_of(tenant_id, *whole, minutes).get(int(begins.timestamp()), Sums())
         TurnRollup.objects.bulk_create([_row(tenant_id, begins, minutes, sums)], ignore_conflicts=True)
     return True
 

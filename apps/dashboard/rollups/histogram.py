@@ -6,8 +6,10 @@ relative-error guarantees", VLDB 2019): bucket b holds what is above GAMMA^(b-1)
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 ERROR = 0.01
 """How far a percentile may be off, relative to the exact one."""
@@ -42,24 +44,17 @@ class Histogram:
         Between two durations as Postgres' `percentile_cont` has it. Each is within ERROR of what that says of durations between
         LEAST_MS and MOST_MS: so are the two that it lies between.
         """
-        total = sum(self.counts.values())
-        if not total:
+        if not self.counts:
             return (None,) * len(shares)
         rising = sorted((int(bucket), count) for bucket, count in self.counts.items())
-        return tuple(_between(rising, share * (total - 1)) for share in shares)
+        seen = list(accumulate(count for _, count in rising))
 
+        def at(place: int) -> float:
+            """What stands at a place, counted from 0, in order of size."""
+            return 2 * GAMMA ** rising[bisect_right(seen, place)][0] / (GAMMA + 1)
 
-def _between(rising: list[tuple[int, int]], place: float) -> float:
-    """Return what stands at a place, counted from 0, in order of size."""
-    lower = math.floor(place)
-    low, high = _at(rising, lower), _at(rising, math.ceil(place))
-    return low + (high - low) * (place - lower)
+        def between(place: float) -> float:
+            low, high = at(math.floor(place)), at(math.ceil(place))
+            return low + (high - low) * (place % 1)
 
-
-def _at(rising: list[tuple[int, int]], place: int) -> float:
-    seen = 0
-    for bucket, count in rising:
-        seen += count
-        if place < seen:
-            return 2 * GAMMA**bucket / (GAMMA + 1)
-    raise IndexError(place)
+        return tuple(between(share * (seen[-1] - 1)) for share in shares)

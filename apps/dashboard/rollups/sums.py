@@ -11,40 +11,53 @@ from typing import Any
 from django.db import connection
 
 from apps.dashboard.rollups.histogram import Histogram, bucket_sql
-from apps.dashboard.rollups.stretches import LEVELS, ORIGIN, Stretch, begin, stretch, without
+from apps.dashboard.rollups.stretches import LEVELS, ORIGIN, Stretch, stretch, without
 
-_GAPS = "unnest(%(since)s::timestamptz[], %(until)s::timestamptz[]) AS gap (since, until)"
+# OFFSET 0: each gap is read by an index of time, however many gaps there are
+_GAPS = "unnest(%(since)s::timestamptz[], %(until)s::timestamptz[]) AS gap (since, until) CROSS JOIN LATERAL"
+_POINT = "date_bin(make_interval(mins => %(minutes)s), created_at, %(origin)s)"
 _KEPT = f"""
-    SELECT kept.begins_at, kept.requests, kept.failed, kept.prompt_tokens, kept.reply_tokens,
-           kept.reward, kept.rewarded, kept.first_token_ms, kept.latency_ms
-      FROM {_GAPS} JOIN dashboard_turnrollup AS kept
-           ON kept.begins_at >= gap.since AND kept.begins_at <= gap.until - make_interval(mins => %(minutes)s)
-     WHERE kept.tenant_id = %(tenant)s AND kept.minutes = %(minutes)s
-     ORDER BY kept.begins_at
+    SELECT extract(epoch FROM begins_at)::bigint, requests, failed, prompt_tokens, reply_tokens,
+           first_token_ms, latency_ms, reward, rewarded
+      FROM {_GAPS} (
+           SELECT * FROM dashboard_turnrollup
+            WHERE tenant_id = %(tenant)s AND minutes = %(minutes)s
+              AND begins_at >= gap.since AND begins_at <= gap.until - make_interval(mins => %(minutes)s)
+           OFFSET 0) AS kept
 """  # noqa: S608  # our own words
-# OFFSET 0: each gap is read by the index of time, however many gaps there are
 _TURNS = f"""
-    SELECT point, first, latency, GROUPING(first, latency), count(*), count(*) FILTER (WHERE state = 'failed'),
-           coalesce(sum(prompt), 0), coalesce(sum(reply), 0)
-      FROM (SELECT date_bin(make_interval(mins => %(minutes)s), created_at, %(origin)s) AS point, state,
-                   (usage->>'prompt_tokens')::bigint AS prompt, (usage->>'completion_tokens')::bigint AS reply,
-                   {bucket_sql("first_token_ms")} AS first, {bucket_sql("latency_ms")} AS latency
-              FROM {_GAPS} CROSS JOIN LATERAL (
-                   SELECT created_at, state, usage, first_token_ms, latency_ms FROM conversations_turn
-                    WHERE tenant_id = %(tenant)s AND created_at >= gap.since AND created_at < gap.until
-                      AND kind IN ('live', 'rollout') OFFSET 0) AS turn) AS one
-     GROUP BY GROUPING SETS ((point), (point, first), (point, latency))
+    WITH one AS (
+        SELECT {_POINT} AS point, state = 'failed' AS failed,
+               (usage->>'prompt_tokens')::bigint AS prompt, (usage->>'completion_tokens')::bigint AS reply,
+               {bucket_sql("first_token_ms")} AS first, {bucket_sql("latency_ms")} AS latency
+          FROM {_GAPS} (
+               SELECT created_at, state, usage, first_token_ms, latency_ms FROM conversations_turn
+                WHERE tenant_id = %(tenant)s AND created_at >= gap.since AND created_at < gap.until
+                  AND kind IN ('live', 'rollout')
+               OFFSET 0) AS turn),
+    counted AS (
+        SELECT point, first, latency, GROUPING(first) = 0 AS of_first, GROUPING(latency) = 0 AS of_latency,
+               count(*) AS n, count(*) FILTER (WHERE failed) AS failed, sum(prompt) AS prompt, sum(reply) AS reply
+          FROM one GROUP BY GROUPING SETS ((point), (point, first), (point, latency)))
+    SELECT extract(epoch FROM point)::bigint,
+           max(n) FILTER (WHERE NOT of_first AND NOT of_latency),
+           max(failed) FILTER (WHERE NOT of_first AND NOT of_latency),
+           coalesce(max(prompt) FILTER (WHERE NOT of_first AND NOT of_latency), 0)::bigint,
+           coalesce(max(reply) FILTER (WHERE NOT of_first AND NOT of_latency), 0)::bigint,
+           coalesce(jsonb_object_agg(first, n) FILTER (WHERE of_first AND first IS NOT NULL), '{{}}'),
+           coalesce(jsonb_object_agg(latency, n) FILTER (WHERE of_latency AND latency IS NOT NULL), '{{}}')
+      FROM counted GROUP BY point
 """  # noqa: S608
 _REWARDS = f"""
-    SELECT date_bin(make_interval(mins => %(minutes)s), created_at, %(origin)s) AS point, sum(reward), count(*)
-      FROM {_GAPS} CROSS JOIN LATERAL (
+    SELECT extract(epoch FROM {_POINT})::bigint AS point, sum(reward), count(*)
+      FROM {_GAPS} (
            SELECT turn.created_at, sample.reward
              FROM conversations_turn AS turn JOIN learning_sample AS sample ON sample.turn_id = turn.id
             WHERE turn.tenant_id = %(tenant)s AND turn.created_at >= gap.since AND turn.created_at < gap.until
-              AND sample.reward IS NOT NULL OFFSET 0) AS one
+              AND sample.reward IS NOT NULL
+           OFFSET 0) AS said
      GROUP BY point
 """  # noqa: S608
-_FIRST, _LATENCY, _ALL = 1, 2, 3  # what GROUPING says of a row
 
 
 @dataclass(slots=True)
@@ -55,11 +68,11 @@ class Sums:
     failed: int = 0
     prompt_tokens: int = 0
     reply_tokens: int = 0
+    first_token_ms: Histogram = field(default_factory=Histogram)
+    latency_ms: Histogram = field(default_factory=Histogram)
     reward: float = 0.0
     """The sum over `rewarded` samples."""
     rewarded: int = 0
-    first_token_ms: Histogram = field(default_factory=Histogram)
-    latency_ms: Histogram = field(default_factory=Histogram)
 
     def add(self, other: "Sums") -> None:
         """Sum up what another one holds, too."""
@@ -73,33 +86,27 @@ class Sums:
         self.latency_ms.add(other.latency_ms.counts)
 
 
-def sums_of(
-    tenant_id: uuid.UUID, since: dt.datetime, until: dt.datetime, minutes: int
-) -> dict[dt.datetime, Sums]:
+def sums_of(tenant_id: uuid.UUID, since: dt.datetime, until: dt.datetime, minutes: int) -> dict[int, Sums]:
     """Return the sums of a stretch by points of `minutes` (one of LEVELS), in order of time; empty points are left out.
 
-    A query for each level up to that and two for what is in none. Needs the tenant's scope. Each stretch is as it was at one
-    moment of the call: one that is thrown away meanwhile was right when it was read.
+    A point is named by its beginning, POSIX seconds. A query for each level up to that and two for what is in none. Needs the
+    tenant's scope. Each stretch is as it was at one moment of the call: one that is thrown away meanwhile was right when
+    it was read.
     """
-    points: dict[dt.datetime, Sums] = defaultdict(Sums)
+    points: dict[int, Sums] = defaultdict(Sums)
     gaps = [Stretch(since, until)]
     with connection.cursor() as cursor:
         for level in sorted((one for one in LEVELS if one <= minutes), reverse=True):
             cursor.execute(_KEPT, _asked(tenant_id, gaps, level))
-            kept = cursor.fetchall()
+            kept = sorted(cursor.fetchall())
             for begins, *figures in kept:
-                points[begin(begins, minutes)].add(_kept(figures))
-            gaps = without(gaps, [stretch(row[0], level) for row in kept])
+                points[begins - begins % (60 * minutes)].add(_sums(*figures))
+            taken = (dt.datetime.fromtimestamp(begins, dt.UTC) for begins, *_ in kept)
+            gaps = without(gaps, [stretch(begins, level) for begins in taken])
         asked = _asked(tenant_id, gaps, minutes)
         cursor.execute(_TURNS, asked)
-        for point, first, latency, grouping, requests, failed, prompt, reply in cursor.fetchall():
-            sums = points[point]
-            if grouping == _ALL:
-                sums.add(Sums(requests, failed, int(prompt), int(reply)))
-            elif grouping == _FIRST and first is not None:
-                sums.first_token_ms.add({str(first): requests})
-            elif grouping == _LATENCY and latency is not None:
-                sums.latency_ms.add({str(latency): requests})
+        for point, *figures in cursor.fetchall():
+            points[point].add(_sums(*figures))
         cursor.execute(_REWARDS, asked)
         for point, reward, rewarded in cursor.fetchall():
             points[point].add(Sums(reward=reward, rewarded=rewarded))
@@ -116,7 +123,8 @@ def _asked(tenant_id: uuid.UUID, gaps: Sequence[Stretch], minutes: int) -> dict[
     }
 
 
-def _kept(figures: Sequence[Any]) -> Sums:
-    requests, failed, prompt, reply, reward, rewarded, first, latency = figures
+def _sums(*figures: Any) -> Sums:
+    """Return the sums of a row: the fields in their order, as far as it has them, histograms as JSON."""
+    requests, failed, prompt, reply, first, latency, *rewards = figures
     durations = Histogram(json.loads(first)), Histogram(json.loads(latency))
-    return Sums(requests, failed, prompt, reply, reward, rewarded, *durations)
+    return Sums(requests, failed, prompt, reply, *durations, *rewards)

@@ -98,7 +98,7 @@ def test_a_page_costs_as_many_queries_whatever_is_kept(somebody: Somebody) -> No
         with tenant_scope(somebody.tenant.pk), CaptureQueriesContext(connection) as seen:
             traffic(somebody.tenant.pk, "30d", NOW)
         counts.add(len([one for one in seen if "set_config" not in one["sql"]]))
-    assert counts == {6}
+    assert counts == {5}
 
 
 def test_stretches_are_summed_up_once_newest_first_and_small_ones_before_those_that_they_are_in(
@@ -190,7 +190,7 @@ FIGURES: dict[str, Any] = {
     [
         ({"begins_at": ORIGIN + dt.timedelta(minutes=1)}, "rollup_begins_with_its_level"),
         ({"begins_at": ORIGIN + dt.timedelta(minutes=30), "minutes": 180}, "rollup_begins_with_its_level"),
-        ({"begins_at": begin(NOW, 30)}, "rollup_is_over"),
+        ({"begins_at": begin(NOW, 30) + dt.timedelta(days=1)}, "rollup_is_over"),
         ({"minutes": 60}, "rollup_level_known"),
         ({"failed": 2}, "rollup_failed_of_requests"),
         ({"requests": -1}, "requests_check"),
