@@ -16,6 +16,10 @@ Execute = Callable[[str, Sequence[Any]], Any]
 """Runs one statement with its parameters."""
 
 
+PAGE = 100
+"""Rows of the longest page."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """How many turns there are to one row of what comes with them, and how far apart turns are."""
@@ -30,6 +34,20 @@ class Shape:
     crossing: int = 2_048  # a multiple of `run`
     lesson: int = 2_000
     rare: int = 10_000  # deletions, archives, windows that are judged once more, opt-outs
+
+    @classmethod
+    def of(cls, turns: int) -> Shape:
+        """Return the shape of so many turns: what is rare fills a page with few turns too.
+
+        Else a list of it shows one row with few turns and a full page with many, and what is compared is the rows.
+        """
+        most = max(1, turns // PAGE)
+        usual = cls()
+        return cls(
+            crossing=min(usual.crossing, max(usual.run, most // usual.run * usual.run)),
+            lesson=min(usual.lesson, most),
+            rare=min(usual.rare, most),
+        )
 
 
 @dataclass(frozen=True, slots=True)

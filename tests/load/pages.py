@@ -1,8 +1,8 @@
 """Times of every list page of dashboard, API and console with a million turns in the table, against ten thousand.
 
 Two databases of one real Postgres hold one tenant each, the smaller one the newest rows of the larger one: turns and, in
-proportion, sessions, samples, runs of 64 samples, versions, judgements, feedback, preferences, alerts and audit rows
-(`tests.load._grown`). Pages are found in the URLconf (`tests.load._every_page`); those that lead on are asked for once more halfway
+proportion, sessions, samples, runs of 64 samples, versions, judgements, feedback, preferences, alerts and audit rows; what is rare
+fills a page of both (`tests.load._grown`). Pages are found in the URLconf (`tests.load._every_page`); those that lead on are asked for once more halfway
 back in time. The owner, or of the console an operator, asks through all of Django for a page with few and with many turns
 in turn, so that a slow moment hits both. What workers sum up of turns is summed up before. `ratio` is the worst page's 95th
 percentile with many turns over the one with few.
@@ -90,7 +90,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             asker.end()
     return result_of(times, queries) | {
         "sizes": {**sizes, "repeats": options.repeats},
-        "shape": asdict(Shape()),
+        "shape": {size: asdict(Shape.of(turns)) for size, turns in sizes.items()},
         "versions": {name: version(name) for name in ("Django", "djangorestframework", "psycopg")},
         "machine": platform.processor() or platform.machine(),
     }
@@ -116,7 +116,7 @@ def prepare(sizes: dict[str, int]) -> tuple[dt.datetime, list[dict[str, str]]]:
     connections.close_all()
     connections["default"].close_pool()
     for size, turns in sizes.items():
-        url, note = with_database(owner_url, f"pages_{size}"), f"{turns} turns, {asdict(Shape())}"
+        url, note = with_database(owner_url, f"pages_{size}"), f"{turns} turns, {asdict(Shape.of(turns))}"
         if _note(owner_url, size) == note:
             _migrate(url)
         else:
@@ -186,7 +186,7 @@ def _fill(owner_url: str, size: str, first: dict[str, Any], turns: int, origin: 
         database.execute("SET session_replication_role = replica")
         database.execute("SET maintenance_work_mem = '512MB'")
         indexes = _drop_indexes(database)
-        for what in grow(database.execute, first, turns, Shape(), origin=origin.isoformat()):  # type: ignore[arg-type]
+        for what in grow(database.execute, first, turns, Shape.of(turns), origin=origin.isoformat()):  # type: ignore[arg-type]
             print(f"{time.monotonic() - began:6.0f} s  {size}: {what}", flush=True)
         for definition in indexes:  # one sort each, instead of a place for each row
             database.execute(definition.encode())
