@@ -83,7 +83,9 @@ def check_measurable(version: AdapterVersion) -> None:
     if version.state != VersionState.CREATED or isinstance(stands, str) or not _taught_by_shadows(version):
         return
     lesson = _lesson(version.policy, stands)
-    if lesson is not None and "yardstick" not in lesson.figures and _age_s(version) <= FORGOTTEN_S:
+    if lesson is None or lesson.state != LessonState.TEACHING:  # nobody measures for a lesson that is over
+        return
+    if "yardstick" not in lesson.figures and _age_s(version) <= FORGOTTEN_S:
         raise Interrupted("what it is measured by is measured first", retry_after_s=5.0)
 
 

@@ -1,29 +1,19 @@
 """Versions that shadow rollouts taught: which go live, when teaching ends, what leaves the prompt and comes back."""
 
 import datetime as dt
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
 from apps.adapters import services as services_of_adapters
 from apps.adapters.models import AdapterVersion, GateResult, Policy, VersionState
-from apps.engines.aside import Answer
-from apps.engines.chat import chat_format
-from apps.engines.models import Engine, EngineState
 from apps.evaluation.choosing import gate
 from apps.evaluation.choosing.figures import Measured, Yardstick
 from apps.evaluation.choosing.measure import (
     Interrupted,
-    Replied,
     Teacher,
-    measure_teacher,
-    measure_version,
-    questions,
 )
 from apps.learning.models import Sample, TrainingRun
 from apps.memory import services
@@ -34,25 +24,10 @@ from kernel.tenancy import tenant_scope
 from tests.apps.evaluation.choosing.test_figures import BASE, STICK, TOLD
 from tests.apps.learning.ledger import add_turn
 from tests.apps.memory.told import words_told
-from tests.chat_model import build_chat_model
-from tests.fake_engine import FakeEngine
 from tests.tenants import Somebody, add_somebody, add_version
 from workers import publishing, upkeep
 
 WISH = "Answer in one short sentence."
-
-
-@pytest.fixture(scope="session")
-def chat_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_chat_model(tmp_path_factory.mktemp("chat") / "model")
-
-
-@pytest.fixture(autouse=True)
-def _served_model(chat_model: Path, settings: Settings) -> Iterator[None]:
-    settings.MODEL_PATH = chat_model
-    chat_format.cache_clear()
-    yield
-    chat_format.cache_clear()
 
 
 @pytest.fixture
@@ -315,6 +290,14 @@ def test_a_version_waits_for_what_it_is_measured_by(somebody: Somebody, figures:
     assert the_lesson(somebody).best_id == version.id
 
 
+def test_a_version_does_not_wait_for_a_lesson_that_is_over(somebody: Somebody, figures: Any) -> None:
+    """One of two wishes was taken back during the step, and the weights hold the other."""
+    lesson_of(somebody)
+    with tenant_scope(somebody.tenant.id):
+        Lesson.objects.update(state=LessonState.HELD)
+    assert choose(somebody, taught(somebody, 1)) == ""
+
+
 def test_whoever_chooses_measures_what_nobody_came_to(somebody: Somebody, figures: Any) -> None:
     figures(replace(BASE, passes=4, closeness=-1.0))
     lesson_of(somebody)
@@ -421,74 +404,7 @@ def test_what_people_taught_is_not_held_up(somebody: Somebody, figures: Any) -> 
         assert gate.choose(taught(somebody, 2)) == ""
 
 
-@pytest.fixture
-def engine(somebody: Somebody, settings: Settings) -> Iterator[FakeEngine]:
-    with FakeEngine(api_key=settings.ENGINE_API_KEY, admin_key=settings.ENGINE_ADMIN_KEY) as running:
-        Engine.objects.create(url=running.url, state=EngineState.READY, boot_id="1")
-        yield running
-
-
-def test_measuring_asks_only_choosing_questions_and_the_base(engine: FakeEngine) -> None:
-    teacher = measure_teacher(url=engine.url, hint=WISH, room=lambda: True)
-    assert teacher.yardstick.told.of == teacher.yardstick.untold.of == 16
-    assert teacher.yardstick.threshold == 0.0  # this engine scores a token alike after any prompt
-    assert len(teacher.replies) == 16
-    assert {request.adapter for request in engine.requests} == {None}
-
-    engine.adapters["p-v1"] = "x"
-    engine.score = lambda adapter, _: -1.0 if adapter else -2.0
-    version = AdapterVersion(id=uuid.uuid4(), served_name="p-v1", state=VersionState.READY)
-    measured = measure_version(url=engine.url, version=version, hint=WISH, teacher=teacher, room=lambda: True)
-    assert measured.closeness == -1.0
-    assert measured.k3 == pytest.approx(0.3678794)
-    assert (measured.mean_tokens, measured.empty, measured.looping) == (5.0, 0, 0)
-    assert measured.of == 16
-
-
-def test_a_reply_is_on_topic_where_its_own_question_makes_it_likelier(engine: FakeEngine) -> None:
-    asked = questions(WISH)
-    assert [one.elsewhere for one in asked] == [asked[(one.at + 2) % 16].told for one in asked]
-    teacher = measure_teacher(url=engine.url, hint=WISH, room=lambda: True)
-    # this engine scores a token alike after any question, so that no reply is about its own
-    assert (teacher.yardstick.told.on_topic, teacher.yardstick.untold.on_topic) == (0, 0)
-    scored = {tuple(one.input_ids[: len(asked[4].told)]) for one in engine.requests}
-    assert asked[4].told in scored
-    answer = Answer([5, 6], text="Oui.", whole=True)
-    assert Replied(asked[0], answer, [-1.0, -1.0], [-3.0, -3.0], [-1.0, -1.5]).is_on_topic
-    assert not Replied(asked[0], answer, [-1.0, -1.5], [-3.0, -3.0], [-1.0, -1.0]).is_on_topic
-
-
-def test_while_it_teaches_half_of_the_questions_are_asked_until_that_half_passes(engine: FakeEngine) -> None:
-    """This engine's replies all have the contrast 0: above the threshold all of them pass, below it none does."""
-    engine.adapters["p-v1"] = "x"
-    version = AdapterVersion(id=uuid.uuid4(), served_name="p-v1", state=VersionState.READY)
-    asked = []
-    for threshold in (0.1, 0.0):
-        engine.requests.clear()
-        measured = measure_version(
-            url=engine.url,
-            version=version,
-            hint=WISH,
-            teacher=Teacher(Yardstick(threshold, TOLD, BASE), ((1, 2),) * 16),
-            room=lambda: True,
-            in_full=False,
-        )
-        replies = [one for one in engine.requests if one.body["sampling_params"]["max_new_tokens"]]
-        asked.append((measured.passes, measured.of, len(replies)))
-        assert len({tuple(one.input_ids) for one in replies}) == len(replies)
-        if threshold == 0.1:  # two of each shape, then none of the next two
-            half = {one.untold for one in questions(WISH) if one.at % 4 < 2}
-            assert {tuple(one.input_ids) for one in replies} == half
-    assert asked == [(0, 8, 8), (16, 16, 16)]
-
-
 def test_the_bare_base_is_measured_once(somebody: Somebody, figures: Any) -> None:
     figures(replace(BASE, passes=9))
     assert prepare(somebody)
     assert the_lesson(somebody).figures["best"] == BASE.to_json()
-
-
-def test_measuring_gives_way(engine: FakeEngine) -> None:
-    engine.delay_s = 0.2
-    with pytest.raises(Interrupted):
-        measure_teacher(url=engine.url, hint=WISH, room=lambda: False)

@@ -1,0 +1,91 @@
+"""What is asked of a version and of the base to measure one, and what is made of the replies."""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from pytest_django import Settings
+
+from apps.adapters.models import AdapterVersion, VersionState
+from apps.engines.aside import Answer
+from apps.engines.models import Engine, EngineState
+from apps.evaluation.choosing.figures import Yardstick
+from apps.evaluation.choosing.measure import (
+    Interrupted,
+    Replied,
+    Teacher,
+    measure_teacher,
+    measure_version,
+    questions,
+)
+from tests.apps.evaluation.choosing.test_figures import BASE, TOLD
+from tests.fake_engine import FakeEngine
+
+WISH = "Answer in one short sentence."
+
+
+@pytest.fixture
+def engine(db: None, settings: Settings) -> Iterator[FakeEngine]:
+    with FakeEngine(api_key=settings.ENGINE_API_KEY, admin_key=settings.ENGINE_ADMIN_KEY) as running:
+        Engine.objects.create(url=running.url, state=EngineState.READY, boot_id="1")
+        yield running
+
+
+def test_measuring_asks_only_choosing_questions_and_the_base(engine: FakeEngine) -> None:
+    teacher = measure_teacher(url=engine.url, hint=WISH, room=lambda: True)
+    assert teacher.yardstick.told.of == teacher.yardstick.untold.of == 16
+    assert teacher.yardstick.threshold == 0.0  # this engine scores a token alike after any prompt
+    assert len(teacher.replies) == 16
+    assert {request.adapter for request in engine.requests} == {None}
+
+    engine.adapters["p-v1"] = "x"
+    engine.score = lambda adapter, _: -1.0 if adapter else -2.0
+    version = AdapterVersion(id=uuid.uuid4(), served_name="p-v1", state=VersionState.READY)
+    measured = measure_version(url=engine.url, version=version, hint=WISH, teacher=teacher, room=lambda: True)
+    assert measured.closeness == -1.0
+    assert measured.k3 == pytest.approx(0.3678794)
+    assert (measured.mean_tokens, measured.empty, measured.looping) == (5.0, 0, 0)
+    assert measured.of == 16
+
+
+def test_a_reply_is_on_topic_where_its_own_question_makes_it_likelier(engine: FakeEngine) -> None:
+    asked = questions(WISH)
+    assert [one.elsewhere for one in asked] == [asked[(one.at + 2) % 16].told for one in asked]
+    teacher = measure_teacher(url=engine.url, hint=WISH, room=lambda: True)
+    # this engine scores a token alike after any question, so that no reply is about its own
+    assert (teacher.yardstick.told.on_topic, teacher.yardstick.untold.on_topic) == (0, 0)
+    scored = {tuple(one.input_ids[: len(asked[4].told)]) for one in engine.requests}
+    assert asked[4].told in scored
+    answer = Answer([5, 6], text="Oui.", whole=True)
+    assert Replied(asked[0], answer, [-1.0, -1.0], [-3.0, -3.0], [-1.0, -1.5]).is_on_topic
+    assert not Replied(asked[0], answer, [-1.0, -1.5], [-3.0, -3.0], [-1.0, -1.0]).is_on_topic
+
+
+def test_while_it_teaches_half_of_the_questions_are_asked_until_that_half_passes(engine: FakeEngine) -> None:
+    """This engine's replies all have the contrast 0: above the threshold all of them pass, below it none does."""
+    engine.adapters["p-v1"] = "x"
+    version = AdapterVersion(id=uuid.uuid4(), served_name="p-v1", state=VersionState.READY)
+    asked = []
+    for threshold in (0.1, 0.0):
+        engine.requests.clear()
+        measured = measure_version(
+            url=engine.url,
+            version=version,
+            hint=WISH,
+            teacher=Teacher(Yardstick(threshold, TOLD, BASE), ((1, 2),) * 16),
+            room=lambda: True,
+            in_full=False,
+        )
+        replies = [one for one in engine.requests if one.body["sampling_params"]["max_new_tokens"]]
+        asked.append((measured.passes, measured.of, len(replies)))
+        assert len({tuple(one.input_ids) for one in replies}) == len(replies)
+        if threshold == 0.1:  # two of each shape, then none of the next two
+            half = {one.untold for one in questions(WISH) if one.at % 4 < 2}
+            assert {tuple(one.input_ids) for one in replies} == half
+    assert asked == [(0, 8, 8), (16, 16, 16)]
+
+
+def test_measuring_gives_way(engine: FakeEngine) -> None:
+    engine.delay_s = 0.2
+    with pytest.raises(Interrupted):
+        measure_teacher(url=engine.url, hint=WISH, room=lambda: False)
