@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @task("workers.shadow.look")
 def look() -> None:
-    """Have the policies that are told something answer one wave each, until somebody asks."""
+    """Have the policies that are told something, or taught still, answer one wave each, until somebody asks."""
     if not settings.SHADOW_ENABLED or not room_beside_people():
         return
     with alone("shadow rollouts") as first:

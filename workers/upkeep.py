@@ -21,6 +21,7 @@ from apps.learning import runs
 from apps.learning import upkeep as learning
 from apps.learning.drift import actions, readings
 from apps.memory import services as memory
+from kernel.locks import alone
 from kernel.models import OutboxMessage
 from kernel.tenancy import system_scope, tenant_scope
 from workers.tasks import task
@@ -124,7 +125,9 @@ def read_weeks() -> None:
 @task("workers.upkeep.sum_up_turns")
 def sum_up_turns() -> None:
     """Sum up the turns of half-hours that are over, of others again that something changed in."""
-    rollups.sum_up_due(limit=SUMMED_AT_ONCE)
+    with alone("sum up turns") as first:
+        if first:
+            rollups.sum_up_due(limit=SUMMED_AT_ONCE)
 
 
 @task("workers.upkeep.collect_garbage")

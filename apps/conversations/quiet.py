@@ -8,15 +8,15 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from apps.conversations.models import Turn, TurnKind, TurnState
+from apps.engines.aside import MOST_AT_ONCE
 from kernel.ids import first_id_at
 from kernel.tenancy import system_scope
 
 _LONGEST = dt.timedelta(minutes=10)
 """A turn that is pending for longer is lost rather than being answered."""
-
-
 AFTER_A_WHILE_S = 30.0
-IN_TALK, IN_SILENCE = 4, 8
+"""Nobody asked for so long: from talk to silence."""
+IN_TALK, IN_SILENCE = 4, MOST_AT_ONCE
 """Requests that an engine has beside people's: who asked lately is likely to ask again, and then waits for what is under way."""
 
 

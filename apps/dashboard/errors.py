@@ -1,6 +1,6 @@
 """What stands in place of a page that cannot be shown: what happened, what to do next, and whom to tell.
 
-Nothing here asks the database for more than the request has asked already: it may be what is broken.
+What is shown where something broke asks the database for nothing: it may be what is broken.
 """
 
 from http import HTTPStatus

@@ -95,7 +95,7 @@ def _watched(url: str, count: int, one: Callable[[EngineClient, int], Awaitable[
             if number < places.free:
                 await one(client, left.pop())
             else:
-                await asyncio.sleep(LOOK_EVERY_S)
+                await asyncio.sleep(_NOTICE_S)
 
     async def work(client: EngineClient) -> None:
         left = list(reversed(range(count)))

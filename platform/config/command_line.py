@@ -19,7 +19,7 @@ _START = (
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run a command and return its exit status; 1 with two lines where what it needs is not there.
+    """Run a command and return its exit status; 1 with three lines where what it needs is not there.
 
     Any other error is raised as it is: it is a fault, and its traceback is wanted.
     """

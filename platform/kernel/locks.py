@@ -1,8 +1,11 @@
 """Rows that are locked, always in the same order, so that nobody waits for somebody who waits for them.
 
+`alone` is for work instead of rows: one process at a time does it, and nobody waits.
+
 **Between tables**, whoever wants several takes them from left to right, leaving out what is not needed:
 session → turn → sample or judgement → policy → what is counted and announced (spend, outbox). A run comes before its
-policy, its tenant's account and then the samples that it holds. One that holds a turn asks for no session.
+policy, its tenant's account and then the samples that it holds. One that holds a turn asks for no session. A lesson comes before its
+policy and that before preferences; a turn before the person it speaks for; an endpoint before its deliveries.
 **Within a table**, several rows are taken by primary key (`locked`); a single statement that changes many locks them in
 whatever order it finds them, so they are locked first. What can as well be done later is skipped where it is held.
 """

@@ -125,7 +125,9 @@ def prepare(sizes: dict[str, int]) -> tuple[dt.datetime, list[dict[str, str]]]:
                 database.execute(_sql("COMMENT ON DATABASE {} IS {}", f"pages_{size}", note))
         _manage("sum_up_turns", DATABASE_URL=with_database(os.environ["DATABASE_URL"], f"pages_{size}"))
     with psycopg.connect(owner_url) as database:
-        ids = newest_ids(database.execute, sizes["large"], Shape(), origin=origin.isoformat())  # type: ignore[arg-type]
+        ids = newest_ids(
+            database.execute, sizes["large"], Shape.of(sizes["large"]), origin=origin.isoformat()
+        )  # type: ignore[arg-type]
     logging.getLogger("django.request").setLevel(logging.ERROR)  # each address is asked what it may be asked
     ids |= {"policy": first["adapters.Policy"], "endpoint": first["alerts.WebhookEndpoint"]}
     return origin, [asdict(page) for page in every_page(tenant.slug, ids)]

@@ -33,9 +33,9 @@ CHECK = "held-out"
 PATIENCE = 4
 """Versions in a row that are no better make a plateau."""
 HURRY_S = 120.0
-"""A version that waits for so long to be measured is measured while people ask, one request at a time."""
+"""A version that is so old, and can be measured, is measured while people ask, one request at a time."""
 FORGOTTEN_S = 900.0
-"""A version that waits for so long for the yardstick has it measured by whoever chooses: nobody came to it."""
+"""A version that waits for so long for the yardstick has it measured by whoever chooses: nobody came to its end."""
 NOT_TELLING = "the base does not do it either when it is told"
 _BETTER = "better"  # of the outcomes in a course
 
@@ -79,8 +79,10 @@ def prepare(*, policy: Policy, stands: Standing, room: Room) -> None:
 
 def check_measurable(version: AdapterVersion) -> None:
     """Raise Interrupted where a created version waits for what it is to be measured by; cheap enough to ask often."""
+    if version.state != VersionState.CREATED or not _taught_by_shadows(version):
+        return
     stands = standing(version.policy)
-    if version.state != VersionState.CREATED or isinstance(stands, str) or not _taught_by_shadows(version):
+    if isinstance(stands, str):
         return
     lesson = _lesson(version.policy, stands)
     if lesson is None or lesson.state != LessonState.TEACHING:  # nobody measures for a lesson that is over

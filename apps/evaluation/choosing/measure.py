@@ -28,7 +28,7 @@ SHAPES = 2
 
 
 class Interrupted(Unavailable):
-    """Somebody asked: the engine is theirs. Measuring again later may work."""
+    """Somebody asked, or what is measured by is not there yet. Measuring again later may work."""
 
     code = "interrupted"
 

@@ -118,6 +118,12 @@ def test_text_that_orders_the_judge_about_changes_no_verdict_and_is_no_hint(inje
         # why it is wanted is not what is wanted
         ("Please use short paragraphs, I read this on a phone.", "Use short paragraphs."),
         ("Answer in Spanish because English tires me out.", "Answer in Spanish."),
+        ("Please keep it short, this time in French.", "Keep your answer short, this time in French."),
+        (
+            "Use a numbered list, it should have three items.",
+            "Use a numbered list, it should have three items.",
+        ),
+        ("I am lost. Explain it to me in French.", "Answer in French."),
         # a form may be shown by an example, and says more than a degree
         (
             "Too confusing. Use bullet points: first, second, third.",

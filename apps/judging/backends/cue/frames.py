@@ -80,14 +80,16 @@ ITSELF = re.compile(
 )
 ANEW = re.compile(
     rf"^(?:say|put|write|phrase|express|give|tell|word|explain|sum(?: up)?|summari[sz]e|describe)\s+(?:me\s+)?{PRONOUN}\s+(?:up\s+)?(?:all\s+)?"
-    r"(in|into|as|with|for|to)\s+(?!the\b)(.+)$",
+    r"(?:(?:to|for)\s+(?:me|us)\s+)?(in|into|as|with|for|to)\s+(?!the\b|me\b|us\b)(.+)$",
     re.IGNORECASE,
 )
 """The earlier answer in another form, "say it in one line"; the groups are how, and the form."""
 TELL_ME = re.compile(r"^(?:tell|give)\s+me\s+(in|as|with)\s+(?!the\b)(.+)$", re.IGNORECASE)
 """The same with nothing named: "tell me in one line"."""
 REASON = re.compile(
-    r",\s+(?:because|since|i|it|that|this|we|they|he|she)\b.*$|\s+because\b.*$", re.IGNORECASE
+    r",\s+(?:(?:that|it|this)(?:'s|\s+(?:is|would be|makes|helps|reads))|i(?:'m|\s+(?:can\s?not|can't|do not|don't|am|have|read|find|lose)))\b.*$"
+    r"|\s+(?:because|since (?:i|we|it|that|this|my|he|she|they))\b.*$",
+    re.IGNORECASE,
 )
 """Why an order is given: "…, that is easier for me"."""
 NO_MORE = re.compile(r"^(?:no|without|zero)\s+(?:more\s+|any\s+|so many\s+|so much\s+)?(.+)$", re.IGNORECASE)

@@ -20,7 +20,7 @@ AUDIENCE = re.compile(
     r"\b(?:to|for|like) (?:an? |the |my |his |her |our |some )?(?:(?:\w+[- ])?years?[- ]olds?|child|children|kids?|toddlers?|"
     r"beginners?|novices?|newcomers?|lay(?:man|men|person|people)|(?:non-?)?experts?)\b"
 )
-BECAUSE = re.compile(r"\b(?:because|since)\b.*$")
+BECAUSE = re.compile(r"\b(?:because|since (?:i|we|it|that|this|my|he|she|they))\b.*$")
 IT = re.compile(r"\b(?:it|them|these|those|one|ones)\b")
 WISH = re.compile(
     r"\b(?:i|we) (?:\w+ ){0,3}?(?:asked|wanted|want|hoping|hoped|expected|expecting|prefer|preferred|rather|need|needed|meant|"

@@ -32,7 +32,7 @@ def engine(db: None, settings: Settings) -> Iterator[FakeEngine]:
 
 
 def test_measuring_asks_only_choosing_questions_and_the_base(engine: FakeEngine) -> None:
-    teacher = measure_teacher(url=engine.url, hint=WISH, room=lambda: True)
+    teacher = measure_teacher(url=engine.url, hint=WISH, room=lambda: 8)
     assert teacher.yardstick.told.of == teacher.yardstick.untold.of == 16
     assert teacher.yardstick.threshold == 0.0  # this engine scores a token alike after any prompt
     assert len(teacher.replies) == 16
@@ -41,7 +41,7 @@ def test_measuring_asks_only_choosing_questions_and_the_base(engine: FakeEngine)
     engine.adapters["p-v1"] = "x"
     engine.score = lambda adapter, _: -1.0 if adapter else -2.0
     version = AdapterVersion(id=uuid.uuid4(), served_name="p-v1", state=VersionState.READY)
-    measured = measure_version(url=engine.url, version=version, hint=WISH, teacher=teacher, room=lambda: True)
+    measured = measure_version(url=engine.url, version=version, hint=WISH, teacher=teacher, room=lambda: 8)
     assert measured.closeness == -1.0
     assert measured.k3 == pytest.approx(0.3678794)
     assert (measured.mean_tokens, measured.empty, measured.looping) == (5.0, 0, 0)
@@ -51,7 +51,7 @@ def test_measuring_asks_only_choosing_questions_and_the_base(engine: FakeEngine)
 def test_a_reply_is_on_topic_where_its_own_question_makes_it_likelier(engine: FakeEngine) -> None:
     asked = questions(WISH)
     assert [one.elsewhere for one in asked] == [asked[(one.at + 2) % 16].told for one in asked]
-    teacher = measure_teacher(url=engine.url, hint=WISH, room=lambda: True)
+    teacher = measure_teacher(url=engine.url, hint=WISH, room=lambda: 8)
     # this engine scores a token alike after any question, so that no reply is about its own
     assert (teacher.yardstick.told.on_topic, teacher.yardstick.untold.on_topic) == (0, 0)
     scored = {tuple(one.input_ids[: len(asked[4].told)]) for one in engine.requests}
@@ -73,7 +73,7 @@ def test_while_it_teaches_half_of_the_questions_are_asked_until_that_half_passes
             version=version,
             hint=WISH,
             teacher=Teacher(Yardstick(threshold, TOLD, BASE), ((1, 2),) * 16),
-            room=lambda: True,
+            room=lambda: 8,
             in_full=False,
         )
         replies = [one for one in engine.requests if one.body["sampling_params"]["max_new_tokens"]]
@@ -88,4 +88,4 @@ def test_while_it_teaches_half_of_the_questions_are_asked_until_that_half_passes
 def test_measuring_gives_way(engine: FakeEngine) -> None:
     engine.delay_s = 0.2
     with pytest.raises(Interrupted):
-        measure_teacher(url=engine.url, hint=WISH, room=lambda: False)
+        measure_teacher(url=engine.url, hint=WISH, room=lambda: 0)
