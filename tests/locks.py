@@ -12,6 +12,8 @@ def wait_for_a_lock(*, beside: int = 0) -> None:
     end = time.monotonic() + WITHIN_S
     while time.monotonic() < end:
         with connection.cursor() as cursor:
+            # a transaction sees the sessions of its first look again and again, and so none that came later
+            cursor.execute("SELECT pg_stat_clear_snapshot()")
             cursor.execute(
                 "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN"
                 " (SELECT pid FROM pg_stat_activity WHERE datname = current_database())"
