@@ -28,6 +28,7 @@ test-long: .venv ## Tests that take minutes
 	@$(RUN) -m pytest -m long $(TEST_ARGS)
 
 bench: .venv ## Measure one thing side by side: make bench BENCH=name; writes var/bench/name.json
+	@test -f tests/load/$(BENCH).py || { echo 'there is no benchmark $(BENCH)'; $(RUN) -m tests.load.list; exit 2; }
 	@exec $(RUN) -m tests.load.$(BENCH) $(BENCH_ARGS)
 
 lint: .venv ## Style, types, imports between rooms, migrations, compose file

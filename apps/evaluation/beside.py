@@ -11,6 +11,8 @@ from django.core.management.base import CommandError
 
 from apps.evaluation.stack import Stack, StackFailed, running_stack
 
+INTERRUPTED = 130
+"""The exit status of a command that a person ended."""
 _INSIDE = "ATTUNE_BESIDE_STACK"  # set for the child that runs in the platform's environment
 
 
@@ -40,7 +42,7 @@ def run_beside(command: str, arguments: Sequence[str], *, say: Callable[[str], N
             try:
                 return child.wait()
             except KeyboardInterrupt:  # the child got it too: let it put its things away
-                return child.wait() or 130
+                return child.wait() or INTERRUPTED
     except StackFailed as error:
         raise CommandError(str(error)) from error
 

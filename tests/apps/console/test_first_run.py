@@ -51,6 +51,19 @@ def test_the_first_one_makes_what_is_needed(settings: Settings) -> None:
     assert (policy.name, policy.base_model, policy.live_id) == ("default", "some-base", None)
 
 
+def test_whoever_asks_for_one_secret_is_not_told_how_to_get_the_other(settings: Settings) -> None:
+    settings.FIRST_RUN_FILE = None
+    first_run()
+    assert run("first_run")[1].splitlines() == [
+        "A key exists already: --new-key makes another.",
+        "The operator exists already: --new-password gives them another password.",
+    ]
+    assert run("first_run", "--new-password")[1] == ""
+    assert run("first_run", "--new-key")[1] == ""
+    settings.FIRST_RUN_FILE = Path("/nowhere/first-run.json")
+    assert "(/nowhere/first-run.json has what was made)" in run("first_run")[1]
+
+
 def test_the_password_opens_the_console(valkey: object) -> None:
     made = first_run("--operator-email", "Boss@Example.org")
     client = Client()

@@ -43,13 +43,20 @@ class Command(BaseCommand):
             raise CommandError(f"the database is not ready (has `migrate` run?): {error}") from error
         if settings.FIRST_RUN_FILE is not None:
             keep(made, settings.FIRST_RUN_FILE)
-        if made.api_key is None:
-            self.stderr.write("A key exists already and cannot be shown again: --new-key makes another.")
-        if made.operator_password is None:
-            self.stderr.write("The operator exists already: --new-password gives them another password.")
+        # whoever asks for one of the two is not told how to get the other
+        if made.api_key is None and not options["new_password"]:
+            self.stderr.write(f"A key exists already{_kept()}: --new-key makes another.")
+        if made.operator_password is None and not options["new_key"]:
+            self.stderr.write(
+                f"The operator exists already{_kept()}: --new-password gives them another password."
+            )
         if options["json"]:
             self.stdout.write(json.dumps(made.as_json()))
             return
         width = max(map(len, made.as_json()))
         for name, value in made.as_json().items():
             self.stdout.write(f"{name:<{width}}  {value or '(made earlier, not shown again)'}")
+
+
+def _kept() -> str:
+    return f" ({settings.FIRST_RUN_FILE} has what was made)" if settings.FIRST_RUN_FILE is not None else ""

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 
-from apps.evaluation.beside import handed_stack, innermost, run_beside
+from apps.evaluation.beside import INTERRUPTED, handed_stack, innermost, run_beside
 from apps.evaluation.demo import once_report
 from apps.evaluation.demo.course import run_course, run_once
 from apps.evaluation.demo.plot import draw
@@ -72,6 +72,10 @@ def _inside(stack: Stack, options: dict[str, Any], console: Console) -> int:
         raise CommandError(error.message) from error
     except ExceptionGroup as group:
         raise CommandError(f"the demo broke off: {innermost(group)}") from group
+    except KeyboardInterrupt:
+        goes_on = "the same command with --resume goes on" if talk else "the same command begins anew"
+        console.print(f"interrupted: {goes_on}", markup=False)
+        return INTERRUPTED
     home: Path = settings.ATTUNE_HOME
     (home / "demo-report.json").write_text(json.dumps(report, indent=2, ensure_ascii=False), encoding="utf-8")
     if talk:

@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 
-from apps.evaluation.beside import handed_stack, innermost, run_beside
+from apps.evaluation.beside import INTERRUPTED, handed_stack, innermost, run_beside
 from apps.evaluation.operating import await_engine
 from apps.evaluation.personalization.circumstances import circumstances, code_version
 from apps.evaluation.personalization.course import carry_out
 from apps.evaluation.personalization.estimate import estimate
-from apps.evaluation.personalization.journal import Journal, past_of, read
+from apps.evaluation.personalization.journal import Journal, Past, past_of, read
 from apps.evaluation.personalization.methods import METHODS, find_methods
 from apps.evaluation.personalization.plan import Plan, Terms
 from apps.evaluation.personalization.plot import draw
@@ -34,7 +35,6 @@ from apps.evaluation.users import load_user
 from kernel.errors import AttuneError
 
 UNFINISHED = 3
-INTERRUPTED = 130
 _D = Terms()
 
 
@@ -111,7 +111,7 @@ class Command(BaseCommand):
             refuse_what_is_missing(plan.methods)
             stack = handed_stack()
             if options["plan"]:
-                _show_plan(console, plan, out)
+                _show_plan(console, plan, out, as_json=options["json"])
             elif stack is None:
                 status = run_beside(
                     "evaluate_personalization",
@@ -171,16 +171,16 @@ def _plan(options: dict[str, Any]) -> Plan:
     )
 
 
-def _show_plan(console: Console, plan: Plan, out: Path) -> None:
+def _show_plan(console: Console, plan: Plan, out: Path, *, as_json: bool) -> None:
     lines = read(out / "state.jsonl")
     lines += known_elsewhere(_references(), plan, past_of(lines, plan))
     past = past_of(lines, plan)
     rest = estimate(plan, past)
-    for key in [*plan.references(), *plan.runs()]:
-        known = past[key]
-        state = (
-            "done" if known.ended else f"{len(known.sessions)} sessions so far" if known.tenant else "to do"
-        )
+    states = {str(key): _state(past[key]) for key in [*plan.references(), *plan.runs()]}
+    if as_json:
+        sys.stdout.write(json.dumps({"runs": states, **asdict(rest), "out": str(out)}) + "\n")
+        return
+    for key, state in states.items():
         console.print(f"{key}: {state}", markup=False, highlight=False)
     worst = "" if plan.terms.mode == "once" else f", {minutes(rest.at_most_s)} if no run converges"
     console.print(
@@ -188,6 +188,12 @@ def _show_plan(console: Console, plan: Plan, out: Path) -> None:
         markup=False,
         soft_wrap=True,
     )
+
+
+def _state(known: Past) -> str:
+    if known.ended:
+        return "done"
+    return f"{len(known.sessions)} sessions so far" if known.tenant else "to do"
 
 
 def _references() -> Path:

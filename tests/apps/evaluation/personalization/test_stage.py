@@ -1,5 +1,6 @@
 """The operator's part: a tenant for each run, configured as the method says, put to rest and found again."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ from django.core.management import CommandError, call_command
 
 from apps.accounts.models import Tenant
 from apps.adapters.models import Policy
+from apps.evaluation.management.commands import demo
 from apps.evaluation.personalization.methods import METHODS, find_methods
 from apps.evaluation.personalization.run import Subject
 from apps.evaluation.personalization.stage import Stage
 from apps.evaluation.personalization.switches import refuse_what_is_missing
+from apps.evaluation.stack import Stack
 from apps.keys.models import ApiKey
 from apps.learning.config import resolve
 from apps.memory.selectors import setting_of
@@ -181,3 +184,34 @@ def test_the_plan_is_shown_and_nothing_else_happens(
     ]
     assert "requests" in shown[-1] + shown[-2]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_plan_is_json_where_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command(
+        "evaluate_personalization", "--methods", "frozen", "--out", f"{tmp_path}/x", "--plan", "--json"
+    )
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["runs"] == {
+        "reference/one-short-sentence/0": "to do",
+        "frozen/one-short-sentence/1": "to do",
+    }
+    assert 0 < shown["seconds"] <= shown["at_most_s"]
+    assert (shown["requests"] > 0, shown["out"]) == (True, f"{tmp_path}/x")
+
+
+@pytest.mark.parametrize(("options", "says"), [([], "begins anew"), (["--talk"], "with --resume goes on")])
+def test_a_demo_that_is_interrupted_says_what_the_same_command_does(
+    options: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(
+        demo, "handed_stack", lambda: Stack("http://nowhere/v1", "key", "demo", {}, started_here=False)
+    )
+    monkeypatch.setattr(demo, "run_once", interrupted)
+    monkeypatch.setattr(demo, "run_course", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        call_command("demo", *options)
+    assert ended.value.code == 130
+    assert f"interrupted: the same command {says}" in capsys.readouterr().out
