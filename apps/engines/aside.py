@@ -109,7 +109,8 @@ def _watched(url: str, count: int, one: Callable[[EngineClient, int], Awaitable[
             while not working.done():
                 if not places.free:
                     working.cancel()
-                    await asyncio.wait([working])
+                    # what broke in this moment is given up like the rest: nobody is told of it
+                    await asyncio.gather(working, return_exceptions=True)
                     return False
                 await asyncio.wait([working], timeout=_NOTICE_S)
             try:

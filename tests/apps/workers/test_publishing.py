@@ -9,7 +9,17 @@ from django.db import connection
 
 from apps.adapters import publishing as rooms
 from apps.adapters.models import AdapterVersion, VersionState
+from apps.adapters.store import StoreError
+from apps.engines.replies import (
+    AdapterMissing,
+    EngineBroken,
+    EngineBusy,
+    EngineGone,
+    EngineRejected,
+    EngineSilent,
+)
 from apps.evaluation.choosing.measure import Interrupted
+from kernel.errors import AttuneError, Conflict
 from kernel.locks import alone
 from kernel.tenancy import tenant_scope
 from tests.apps.learning.ledger import unsent
@@ -71,6 +81,45 @@ def test_a_version_that_cannot_be_measured_yet_is_not_loaded_and_asked_for_again
     publish(version)
     assert published == []
     assert len(unsent("workers.publishing.publish")) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "after_s"),
+    [
+        (EngineBroken("the engine stopped in the middle of the reply"), publishing.RETRY_S),
+        (EngineGone("nobody answers at the engine's address"), publishing.RETRY_S),
+        (EngineSilent("the engine does not answer in time"), publishing.RETRY_S),
+        (AdapterMissing("no engine has this policy's adapter loaded right now"), publishing.RETRY_S),
+        (EngineBusy("the engine's queue is full"), publishing.RETRY_S),
+        (Interrupted("somebody asked meanwhile"), publishing.RETRY_S),
+        (EngineRejected("the input is longer than the context"), publishing.LATER_S),
+        (Conflict("version 1 does not answer: rank 32"), publishing.LATER_S),
+        (StoreError("its files are gone"), publishing.LATER_S),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, AttuneError) else "",
+)
+def test_what_breaks_while_a_version_is_chosen_is_said_and_tried_again(
+    version: AdapterVersion,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: AttuneError,
+    after_s: float,
+) -> None:
+    def breaks(_: AdapterVersion) -> str:
+        raise error
+
+    monkeypatch.setattr(publishing.gate, "choose", breaks)
+    monkeypatch.setattr(rooms, "publish", lambda _, *, choose: choose(version))
+    with caplog.at_level("INFO"):
+        publish(version)
+    (message,) = unsent("workers.publishing.publish")
+    assert message.kwargs["version_id"] == str(version.pk)
+    assert round((message.available_at - message.created_at).total_seconds()) == after_s
+    (said,) = [row for row in caplog.records if row.name == "workers.publishing"]
+    assert error.message in said.message
+    assert said.exc_info is None
+    with tenant_scope(version.tenant_id):
+        assert AdapterVersion.objects.get(pk=version.pk).state == VersionState.CREATED
 
 
 def test_a_place_is_free_again_once_its_holder_is_gone(transactional_db: None) -> None:

@@ -1,5 +1,7 @@
 """Work beside people's requests: as many at once as there is room for, and none once there is none."""
 
+import asyncio
+import gc
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,8 +10,11 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
+from apps.engines import aside
 from apps.engines.aside import MOST_AT_ONCE, Answer, ask_aside, score_aside
 from apps.engines.chat import chat_format
+from apps.engines.client import EngineClient
+from apps.engines.replies import EngineBroken
 from tests.fake_engine import FakeEngine
 
 PROMPTS = [[number, 1, 2] for number in range(12)]
@@ -81,3 +86,31 @@ def test_scores_come_in_the_order_in_which_they_were_asked(engine: FakeEngine) -
     asked = [(None, [1, 2], [number, number + 1]) for number in range(20)]
     found = score_aside(url=engine.url, asked=asked, room=lambda: MOST_AT_ONCE)
     assert found == [[-float(number), -float(number + 1)] for number in range(20)]
+
+
+def test_what_breaks_in_the_moment_in_which_it_is_given_up_is_given_up_quietly(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    begun = threading.Event()
+
+    async def one(_client: EngineClient, _index: int) -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            raise EngineBroken("the engine stopped in the middle of the reply") from None
+
+    def room() -> int:
+        return 0 if begun.is_set() else 1
+
+    assert aside._watched("http://127.0.0.1:9", 1, one, room) is False
+    gc.collect()
+    assert [row.getMessage() for row in caplog.records] == []
+
+
+def test_an_engine_that_breaks_is_said_by_what_it_did(engine: FakeEngine) -> None:
+    engine.die_after = 2
+    with pytest.raises(EngineBroken, match="the engine stopped in the middle of the reply"):
+        ask_aside(
+            url=engine.url, adapter=None, prompts=PROMPTS, sampling={"max_new_tokens": 4}, room=lambda: 8
+        )
