@@ -4,8 +4,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db import transaction
-from django.db.models import F, Q
+from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, Policy
@@ -16,6 +15,29 @@ from kernel import audit
 from kernel.locks import locked
 
 ACTOR = "system:evaluation"
+
+# only where another version than the live one is the holder is there a lineage to walk, and no further than to the lowest holder
+_HELD_ELSEWHERE = """
+    WITH RECURSIVE held AS (
+        SELECT preference.tenant_id, preference.policy_id, preference.held_by_id, policy.live_id,
+               coalesce(holder.depth, 0) AS depth
+        FROM memory_preference AS preference
+        JOIN adapters_policy AS policy ON policy.id = preference.policy_id
+        LEFT JOIN adapters_adapterversion AS holder ON holder.id = preference.held_by_id
+        WHERE preference.state = %s
+          AND (preference.held_by_id IS NULL OR preference.held_by_id IS DISTINCT FROM policy.live_id)
+    ), lineage AS (
+        SELECT live_id AS version_id, min(depth) AS lowest FROM held WHERE live_id IS NOT NULL GROUP BY live_id
+        UNION ALL
+        SELECT version.parent_id, lineage.lowest
+        FROM lineage JOIN adapters_adapterversion AS version ON version.id = lineage.version_id
+        WHERE version.parent_id IS NOT NULL AND version.depth > lineage.lowest
+    )
+    SELECT DISTINCT tenant_id, policy_id FROM held
+    WHERE held_by_id IS NULL OR held_by_id NOT IN (SELECT version_id FROM lineage)
+    ORDER BY policy_id
+    LIMIT %s
+"""
 
 
 def retire(*, entries: Sequence[Mapping[str, Any]], version: AdapterVersion, reason: str) -> int:
@@ -79,7 +101,11 @@ def tell_again(*, policy_id: uuid.UUID) -> int:
 
 
 def held_elsewhere(*, limit: int) -> list[tuple[uuid.UUID, uuid.UUID]]:
-    """Return (tenant, policy) of those in scope whose learned preferences were held by a version further on than the live one."""
-    ahead = Q(policy__live=None) | Q(held_by=None) | Q(held_by__depth__gt=F("policy__live__depth"))
-    rows = Preference.objects.filter(ahead, state=PreferenceState.LEARNED).order_by("policy_id")
-    return list(rows.values_list("tenant_id", "policy_id").distinct()[:limit])
+    """Return (tenant, policy) of those in scope with learned preferences that the live version's lineage never held.
+
+    As `tell_again` finds them, for all policies at once: a holder may lie further on, or on another branch.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_HELD_ELSEWHERE, [PreferenceState.LEARNED, limit])
+        found: list[tuple[uuid.UUID, uuid.UUID]] = cursor.fetchall()
+    return found
