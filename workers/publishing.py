@@ -61,6 +61,7 @@ def _again(version: AdapterVersion, *, after_s: float) -> None:
 
 @task("workers.publishing.look_what_is_held")
 def look_what_is_held(*, tenant_id: str, policy_id: str) -> None:
-    """Tell again what the version that answers now never learned."""
+    """Tell again what the version that answers now never learned, and teach on from what it is."""
     with tenant_scope(tenant_id):
         memory.tell_again(policy_id=uuid.UUID(policy_id))
+        gate.look_at_pointer(policy_id=uuid.UUID(policy_id))

@@ -3,6 +3,7 @@
     yardstick   what the base writes to the choosing questions with the wishes in the prompt, and without
     measure     what a version writes without, how often that passes, and whether anything else was lost
     decide      better than the best so far and nothing lost: it goes live; else the best stays
+    best        which that is once the pointer was moved: what its lineage left behind is no best any more
     gate        the rows: gate results, the lesson's course, what leaves the prompt and what comes back
 
 A reply passes where the base finds it likelier, token for token, once it is told of the wishes, by at least half of what

@@ -19,6 +19,7 @@ PROMISING = 0.75
 """Of the teacher's pass rate: where half of the questions reach it, the other half is asked too."""
 TELLING = 3
 """Replies that must pass more with the wishes in the prompt than without, or there is nothing to learn from them."""
+NOT_TELLING = "the base does not do it either when it is told"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ from apps.adapters.placement import engine_for
 from apps.conversations.quiet import room_beside_people
 from apps.engines.aside import Room
 from apps.engines.selectors import pick_engine
+from apps.evaluation.choosing.best import BETTER, START, follow_pointer, step
 from apps.evaluation.choosing.figures import (
+    NOT_TELLING,
     Measured,
     Yardstick,
     has_fallen,
@@ -36,8 +38,6 @@ HURRY_S = 120.0
 """A version that is so old, and can be measured, is measured while people ask, one request at a time."""
 FORGOTTEN_S = 900.0
 """A version that waits for so long for the yardstick has it measured by whoever chooses: nobody came to its end."""
-NOT_TELLING = "the base does not do it either when it is told"
-_BETTER = "better"  # of the outcomes in a course
 
 
 def one_place() -> int:
@@ -69,7 +69,7 @@ def prepare(*, policy: Policy, stands: Standing, room: Room) -> None:
         held.figures = {
             **_teacher_json(teacher),
             "best": start.to_json(),
-            "course": [_step(policy.live, start, "start")],
+            "course": [step(policy.live, start, START, is_best=True)],
         }
         held.best, held.best_score = policy.live, start.closeness
         if not teacher.yardstick.is_telling:
@@ -154,9 +154,11 @@ def settle(policy: Policy, stands: Standing) -> None:
             .filter(policy=policy, key=stands.key, state__in=(LessonState.TEACHING, LessonState.PLATEAU))
             .first()
         )
-        if lesson is None or "yardstick" not in lesson.figures or policy.live is None:
+        if lesson is None or "yardstick" not in lesson.figures:
             return
-        if lesson.best_id != policy.live_id:
+        if follow_pointer(lesson):
+            lesson.save()
+        if policy.live is None or lesson.best_id != policy.live_id:
             return
         teacher, best = _teacher_of(lesson), Measured.from_json(lesson.figures["best"])
         if not holds(best, teacher.yardstick):
@@ -177,6 +179,18 @@ def settle(policy: Policy, stands: Standing) -> None:
         logger.info("policy %s need not be told any more: %s", policy.pk, reason)
 
 
+def look_at_pointer(*, policy_id: uuid.UUID) -> None:
+    """Let the policy's lesson know that another version answers now; may be left out, or done again, at any time."""
+    with transaction.atomic():
+        lessons = Lesson.objects.select_for_update(of=("self",)).filter(policy_id=policy_id)
+        lesson = lessons.exclude(state=LessonState.ENDED).first()
+        if lesson is not None and "yardstick" in lesson.figures and follow_pointer(lesson):
+            lesson.save()
+            logger.info(
+                "policy %s: the best of its lesson is %s now", policy_id, lesson.best or "the bare base"
+            )
+
+
 def _decide(
     lesson_id: uuid.UUID,
     version: AdapterVersion,
@@ -191,6 +205,7 @@ def _decide(
             return ""
         if (said := _said(lesson, version)) is not None:  # the message came twice
             return _not_chosen(said, taught=taught)
+        follow_pointer(lesson)
         best = Measured.from_json(lesson.figures["best"])
         nothing = "" if yardstick.is_telling else NOT_TELLING
         why = what_was_lost(now, yardstick) or nothing or why_not_better(now, best)
@@ -198,14 +213,16 @@ def _decide(
         # as it is now: it may have left the prompt, or come back, while the version was measured
         wanted = Preference.objects.filter(pk__in=[one["id"] for one in lesson.entries])
         learned = not wanted.filter(state=PreferenceState.ACTIVE).exists()
-        lesson.figures["course"].append(_step(version, now, why or _BETTER))
-        if learned and goes_live:
-            _keep_or_tell(lesson, now, yardstick, version)
-        if taught and why:
-            _count_without_gain(lesson, learned=learned)
-        elif taught:
+        fallen = learned and goes_live and has_fallen(now, yardstick)
+        is_best = fallen or (taught and not why)
+        lesson.figures["course"].append(step(version, now, why or BETTER, is_best=is_best))
+        if fallen:
+            _tell_again(lesson, now, version)
+        if is_best:
             lesson.best, lesson.best_score, lesson.without_gain = version, now.closeness, 0
             lesson.figures["best"] = now.to_json()
+        elif taught:
+            _count_without_gain(lesson, learned=learned)
         lesson.save()
         GateResult.objects.update_or_create(
             version=version,
@@ -226,10 +243,8 @@ def _said(lesson: Lesson, version: AdapterVersion) -> str | None:
     the best so far would be no better than itself.
     """
     course = lesson.figures["course"]
-    outcome: str | None = next(
-        (step["outcome"] for step in course if step["version"] == version.number), None
-    )
-    return "" if outcome == _BETTER else outcome
+    outcome: str | None = next((one["outcome"] for one in course if one["version"] == version.number), None)
+    return "" if outcome == BETTER else outcome
 
 
 def _not_chosen(why: str, *, taught: bool) -> str:
@@ -243,18 +258,11 @@ def _count_without_gain(lesson: Lesson, *, learned: bool) -> None:
         lesson.reason = f"{PATIENCE} versions in a row were no better: the best so far stays"
 
 
-def _keep_or_tell(lesson: Lesson, now: Measured, yardstick: Yardstick, version: AdapterVersion) -> None:
-    """Tell the person's preferences again where a new version does without them no longer."""
-    if has_fallen(now, yardstick):
-        reason = f"version {version.number}: {now.passes} of {now.of} held-out replies pass untold"
-        memory.bring_back(preference_ids=[uuid.UUID(one["id"]) for one in lesson.entries], reason=reason)
-        lesson.state, lesson.reason, lesson.without_gain = LessonState.TEACHING, reason, 0
-        lesson.figures["best"] = now.to_json()
-        lesson.best, lesson.best_score = version, now.closeness
-
-
-def _step(version: AdapterVersion | None, measured: Measured, outcome: str) -> dict[str, Any]:
-    return {"version": version.number if version is not None else 0, "outcome": outcome, **measured.to_json()}
+def _tell_again(lesson: Lesson, now: Measured, version: AdapterVersion) -> None:
+    """Tell the person's preferences again: a new version does without them no longer."""
+    reason = f"version {version.number}: {now.passes} of {now.of} held-out replies pass untold"
+    memory.bring_back(preference_ids=[uuid.UUID(one["id"]) for one in lesson.entries], reason=reason)
+    lesson.state, lesson.reason = LessonState.TEACHING, reason
 
 
 def _teacher_json(teacher: Teacher) -> dict[str, Any]:

@@ -1,102 +1,36 @@
 """Versions that shadow rollouts taught: which go live, when teaching ends, what leaves the prompt and comes back."""
 
 import datetime as dt
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from apps.adapters import services as services_of_adapters
-from apps.adapters.models import AdapterVersion, GateResult, Policy, VersionState
+from apps.adapters.models import AdapterVersion, GateResult, Policy
 from apps.evaluation.choosing import gate
 from apps.evaluation.choosing.figures import Measured, Yardstick
 from apps.evaluation.choosing.measure import (
     Interrupted,
     Teacher,
 )
-from apps.learning.models import Sample, TrainingRun
 from apps.memory import services
-from apps.memory.lessons import Standing, current_lesson, standing
 from apps.memory.models import Lesson, LessonState, Preference
 from kernel.models import OutboxMessage
-from kernel.tenancy import tenant_scope
+from kernel.tenancy import system_scope, tenant_scope
+from tests.apps.evaluation.choosing.teaching import (
+    WISH,
+    choose,
+    lesson_of,
+    prepare,
+    stands,
+    taught,
+    the_lesson,
+)
 from tests.apps.evaluation.choosing.test_figures import BASE, STICK, TOLD
-from tests.apps.learning.ledger import add_turn
 from tests.apps.memory.told import words_told
 from tests.tenants import Somebody, add_somebody, add_version
 from workers import publishing, upkeep
-
-WISH = "Answer in one short sentence."
-
-
-@pytest.fixture
-def somebody(db: None) -> Somebody:
-    made = add_somebody()
-    with tenant_scope(made.tenant.id):
-        services.add_preference(
-            policy_id=made.policy.id, user_id=made.user.id, end_user=None, text=WISH, actor="test"
-        )
-    return made
-
-
-@pytest.fixture
-def figures(monkeypatch: pytest.MonkeyPatch) -> Callable[[Measured], None]:
-    """Say what the next version measures, and let the base be the yardstick."""
-    found: list[Measured] = [BASE]
-    monkeypatch.setattr(gate, "engine_for", lambda _: "http://engine")
-    monkeypatch.setattr(gate, "pick_engine", lambda _: "http://engine")
-    monkeypatch.setattr(gate, "measure_teacher", lambda **_: Teacher(STICK, ((1, 2),)))
-    monkeypatch.setattr(gate, "measure_version", lambda **_: found[-1])
-    return found.append
-
-
-def stands(somebody: Somebody) -> Standing:
-    found = standing(somebody.policy)
-    assert isinstance(found, Standing)
-    return found
-
-
-def lesson_of(somebody: Somebody) -> Lesson:
-    with tenant_scope(somebody.tenant.id):
-        return current_lesson(somebody.policy, stands(somebody))
-
-
-def prepare(somebody: Somebody) -> bool:
-    """Measure the yardstick; return whether it teaches something."""
-    with tenant_scope(somebody.tenant.id):
-        lesson = lesson_of(somebody)
-        gate.prepare(policy=somebody.policy, stands=stands(somebody), room=lambda: 8)
-        return Lesson.objects.filter(pk=lesson.pk, state=LessonState.TEACHING).exists()
-
-
-def taught(somebody: Somebody, number: int, *, source: str = "shadow") -> AdapterVersion:
-    """A version that is made and not live yet, by a run of one sample."""
-    version = add_version(somebody.policy, number, live=False)
-    turn = add_turn(somebody)
-    with tenant_scope(somebody.tenant.id):
-        run = TrainingRun.objects.create(
-            id=version.run_id, policy=somebody.policy, trigger="threshold", state="succeeded", version=version
-        )
-        Sample.objects.create(policy=somebody.policy, turn=turn, source=source, run=run, state="claimed")
-        AdapterVersion.objects.filter(pk=version.pk).update(state=VersionState.CREATED, ready_at=None)
-        return AdapterVersion.objects.select_related("policy").get(pk=version.pk)
-
-
-def choose(somebody: Somebody, version: AdapterVersion) -> str:
-    """Choose, and move the pointer as publishing does."""
-    with tenant_scope(somebody.tenant.id):
-        why = gate.choose(version)
-        if not why:
-            somebody.policy.live = version
-            somebody.policy.save(update_fields=["live"])
-        gate.settle(somebody.policy, stands(somebody))
-    return why
-
-
-def the_lesson(somebody: Somebody) -> Lesson:
-    with tenant_scope(somebody.tenant.id):
-        return Lesson.objects.get()
 
 
 def test_the_better_one_goes_live_and_the_best_stays(somebody: Somebody, figures: Any) -> None:
@@ -225,20 +159,47 @@ def test_what_a_version_held_is_told_again_once_another_answers(somebody: Somebo
         assert row.reason == "the version that answers now never learned it"
 
 
-@pytest.mark.parametrize("to", [None, 1])
-def test_it_is_told_again_where_the_message_was_lost(
-    somebody: Somebody, figures: Any, to: int | None
-) -> None:
+@pytest.mark.parametrize(
+    "to", ["the bare base", "one before", "another branch", "another branch, further on"]
+)
+def test_it_is_told_again_where_the_message_was_lost(somebody: Somebody, figures: Any, to: str) -> None:
     prepare(somebody)
     before, held = add_version(somebody.policy, 1), taught(somebody, 2)
     figures(replace(BASE, passes=13, closeness=-0.6))
     choose(somebody, held)
+    beside = add_version(somebody.policy, 3, live=False, parent=before)
+    further = add_version(somebody.policy, 4, live=False, parent=beside)
     with tenant_scope(somebody.tenant.id):
-        somebody.policy.live = None if to is None else before
+        AdapterVersion.objects.filter(pk=held.pk).update(parent=before)
+        AdapterVersion.objects.filter(pk=beside.pk).update(depth=2)
+        upkeep.tell_again()
+        assert words_told(somebody) == []
+        somebody.policy.live = {"the bare base": None, "one before": before, "another branch": beside}.get(
+            to, further
+        )
         somebody.policy.save(update_fields=["live"])
     assert words_told(somebody) == []
     upkeep.tell_again()
     assert words_told(somebody) == [WISH]
+
+
+def test_what_the_live_version_was_trained_from_holds_it_still(somebody: Somebody, figures: Any) -> None:
+    """Every policy whose holder is not the live version is looked at, and only what lies off the lineage is found."""
+    prepare(somebody)
+    held = taught(somebody, 1)
+    figures(replace(BASE, passes=13, closeness=-0.6))
+    choose(somebody, held)
+    other = add_somebody("other")
+    add_version(other.policy, 3, parent=add_version(other.policy, 1))
+    at = held
+    for number in range(2, 5):
+        at = add_version(somebody.policy, number, parent=at)
+    with system_scope("tests"):
+        assert services.held_elsewhere(limit=10) == []
+        Preference.objects.update(held_by=None)
+        assert services.held_elsewhere(limit=10) == [(somebody.tenant.id, somebody.policy.id)]
+    with tenant_scope(other.tenant.id):
+        assert services.held_elsewhere(limit=10) == []
 
 
 def test_a_version_that_lost_something_does_not_go_live_however_close_it_is(

@@ -1,0 +1,60 @@
+"""One lesson of one person, and versions that are taught for it, as choosing meets them."""
+
+from apps.adapters.models import AdapterVersion, VersionState
+from apps.evaluation.choosing import gate
+from apps.learning.models import Sample, TrainingRun
+from apps.memory.lessons import Standing, current_lesson, standing
+from apps.memory.models import Lesson, LessonState
+from kernel.tenancy import tenant_scope
+from tests.apps.learning.ledger import add_turn
+from tests.tenants import Somebody, add_version
+
+WISH = "Answer in one short sentence."
+
+
+def stands(somebody: Somebody) -> Standing:
+    found = standing(somebody.policy)
+    assert isinstance(found, Standing)
+    return found
+
+
+def lesson_of(somebody: Somebody) -> Lesson:
+    with tenant_scope(somebody.tenant.id):
+        return current_lesson(somebody.policy, stands(somebody))
+
+
+def prepare(somebody: Somebody) -> bool:
+    """Measure the yardstick; return whether it teaches something."""
+    with tenant_scope(somebody.tenant.id):
+        lesson = lesson_of(somebody)
+        gate.prepare(policy=somebody.policy, stands=stands(somebody), room=lambda: 8)
+        return Lesson.objects.filter(pk=lesson.pk, state=LessonState.TEACHING).exists()
+
+
+def taught(somebody: Somebody, number: int, *, source: str = "shadow") -> AdapterVersion:
+    """A version that is made and not live yet, by a run of one sample."""
+    version = add_version(somebody.policy, number, live=False)
+    turn = add_turn(somebody)
+    with tenant_scope(somebody.tenant.id):
+        run = TrainingRun.objects.create(
+            id=version.run_id, policy=somebody.policy, trigger="threshold", state="succeeded", version=version
+        )
+        Sample.objects.create(policy=somebody.policy, turn=turn, source=source, run=run, state="claimed")
+        AdapterVersion.objects.filter(pk=version.pk).update(state=VersionState.CREATED, ready_at=None)
+        return AdapterVersion.objects.select_related("policy").get(pk=version.pk)
+
+
+def choose(somebody: Somebody, version: AdapterVersion) -> str:
+    """Choose, and move the pointer as publishing does."""
+    with tenant_scope(somebody.tenant.id):
+        why = gate.choose(version)
+        if not why:
+            somebody.policy.live = version
+            somebody.policy.save(update_fields=["live"])
+        gate.settle(somebody.policy, stands(somebody))
+    return why
+
+
+def the_lesson(somebody: Somebody) -> Lesson:
+    with tenant_scope(somebody.tenant.id):
+        return Lesson.objects.get()
