@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from apps.conversations.holders import LOST_AFTER_S, NAMED_BY, beating, ending_lost
 from apps.conversations.models import Session, Turn, TurnHolder, TurnKind
-from apps.conversations.quiet import is_quiet
+from apps.conversations.quiet import IN_SILENCE, room_beside_people
 from apps.conversations.services import close_idle_sessions, fail_lost_turns
 from kernel.calls import run
 from kernel.tenancy import system_scope, tenant_scope
@@ -170,8 +170,8 @@ def test_what_a_connection_admits_is_held_by_whom_it_names(somebody: Somebody) -
 def test_whether_anybody_asks_goes_by_the_databases_clock(
     somebody: Somebody, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert is_quiet(for_s=5.0)
+    assert room_beside_people() == IN_SILENCE
     say(somebody, user("hi"), reply="Hello")
     ahead = timezone.now() + dt.timedelta(seconds=30)
     monkeypatch.setattr("apps.conversations.quiet.timezone.now", lambda: ahead)
-    assert not is_quiet(for_s=5.0)
+    assert room_beside_people() == 0
