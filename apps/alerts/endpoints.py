@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from django.db import transaction
 from django.utils import timezone
 
+from apps.accounts.models import Tenant
 from apps.alerts import signing
 from apps.alerts.addresses import check_url, shown
 from apps.alerts.models import (
@@ -38,6 +39,8 @@ def create_endpoint(
     checked = check_url(url)
     secret = signing.new_secret()
     with transaction.atomic():
+        # of two at once the second counts the first one
+        Tenant.objects.select_for_update(no_key=True).get(pk=tenant_id)
         if WebhookEndpoint.objects.filter(tenant_id=tenant_id).count() >= MOST:
             raise Conflict(f"a tenant has at most {MOST} webhook endpoints")
         made = WebhookEndpoint.objects.create(

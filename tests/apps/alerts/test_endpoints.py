@@ -1,10 +1,12 @@
 """What an endpoint signs with, and when it is given up."""
 
 import json
+import threading
 import time
 
 import pytest
 from django.core import mail
+from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -12,9 +14,11 @@ from apps.alerts import delivery, endpoints, services
 from apps.alerts.models import Delivery, WebhookEndpoint
 from kernel.errors import Conflict
 from kernel.models import AuditEntry
+from kernel.tenancy import tenant_scope
 from tests.apps.alerts.receiver import Receiver, verified
 from tests.apps.alerts.telling import due_in, endpoint, send, tell, the_one
-from tests.tenants import Somebody
+from tests.locks import wait_for_a_lock
+from tests.tenants import Somebody, add_somebody
 
 
 def test_an_endpoint_that_failed_for_days_is_switched_off_and_its_owner_told(
@@ -118,3 +122,46 @@ def test_after_a_change_of_the_installations_key_the_older_one_still_opens(
     due_in(-1)
     send(row)
     assert verified(receiver.got[0], secret, now=time.time())
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("loopback")
+def test_of_two_that_are_made_at_once_only_one_is_the_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
+    acme = add_somebody()
+    real, made = endpoints.seal, []
+
+    def make() -> None:
+        with tenant_scope(acme.tenant.pk):
+            try:
+                endpoints.create_endpoint(
+                    tenant_id=acme.tenant.pk,
+                    url="http://127.0.0.1:9/hook",
+                    events=["version.live"],
+                    actor="user:1",
+                )
+                made.append("made")
+            except Conflict as error:
+                made.append(error.message)
+
+    def make_another() -> None:
+        try:
+            make()
+        finally:
+            connection.close()
+
+    for _ in range(endpoints.MOST - 1):
+        make()
+    second = threading.Thread(target=make_another)
+
+    def sealed(value: bytes, *, purpose: str) -> str:
+        if second.ident is None:  # the first has counted and not written yet
+            second.start()
+            wait_for_a_lock()
+        return real(value, purpose=purpose)
+
+    monkeypatch.setattr(endpoints, "seal", sealed)
+    make()
+    second.join()
+    assert sorted(made[endpoints.MOST - 1 :]) == ["a tenant has at most 10 webhook endpoints", "made"]
+    with tenant_scope(acme.tenant.pk):
+        assert WebhookEndpoint.objects.count() == endpoints.MOST
