@@ -145,10 +145,10 @@ async def admit(
     )
 
 
-def stored_reply(*, tenant_id: uuid.UUID, turn_id: uuid.UUID) -> Turn:
-    """Return a turn with the version that answered it. Reads rows: runs in a thread."""
+def stored_reply(*, tenant_id: uuid.UUID, turn_id: uuid.UUID) -> Turn | None:
+    """Return a turn with the version that answered it; None where it is deleted by now. Reads rows: runs in a thread."""
     with tenant_scope(tenant_id):
-        return Turn.objects.select_related("version").get(id=turn_id)
+        return Turn.objects.select_related("version").filter(id=turn_id).first()
 
 
 def _looking_up(

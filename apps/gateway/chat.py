@@ -63,11 +63,14 @@ async def _answered(request: HttpRequest, api: Api) -> HttpResponseBase:
     slot, handed_on = process.take_slot(), False
     try:
         admission = await _admitted(process, slot, api, request)
-        if isinstance(admission.outcome, Repeated):
+        while isinstance(admission.outcome, Repeated):
             turn = await process.database(
                 stored_reply, tenant_id=admission.outcome.tenant_id, turn_id=admission.outcome.turn_id
             )
-            return _replay(api, admission, admission.outcome, turn)
+            if turn is not None:
+                return _replay(api, admission, admission.outcome, turn)
+            # deleted in this moment: there is nothing any more that the request repeats
+            admission = await _admitted(process, slot, api, request)
         work = Work(process=process, admission=admission, admitted=admission.outcome, started=started)
         if admission.ask.stream:
             response = await _streamed(process, slot, api, work, admission)

@@ -29,11 +29,9 @@ def opt_out(
     """
     who = _who(tenant_id, user_id, end_user_id)
     with transaction.atomic():
-        try:
-            with transaction.atomic():
-                row = OptOut.objects.create(tenant_id=tenant_id, actor=actor, **who)
-        except IntegrityError:
-            return OptOut.objects.get(tenant_id=tenant_id, ended_at=None, **who)
+        row, is_new = _out(tenant_id, actor, who)
+        if not is_new:
+            return row
         theirs = Sample.objects.filter(
             tenant_id=tenant_id,
             state=SampleState.READY,
@@ -72,6 +70,18 @@ def opt_in(
         if ended:
             audit.record(actor=actor, action="training.opt_in", target=_target(who), tenant_id=tenant_id)
     return bool(ended)
+
+
+def _out(tenant_id: uuid.UUID, actor: str, who: dict[str, uuid.UUID]) -> tuple[OptOut, bool]:
+    """Return the row by which somebody is out, and whether it was made now: one that is there may end at this moment."""
+    while True:
+        try:
+            with transaction.atomic():
+                return OptOut.objects.create(tenant_id=tenant_id, actor=actor, **who), True
+        except IntegrityError:
+            there = OptOut.objects.filter(tenant_id=tenant_id, ended_at=None, **who).first()
+            if there is not None:
+                return there, False
 
 
 def _who(

@@ -6,12 +6,18 @@ import time
 import httpx
 import pytest
 import redis
+from django.db import transaction
 
-from apps.keys.services import set_limit
+from apps.conversations.models import Turn
+from apps.keys.models import ApiKey, KeyScope
+from apps.keys.services import create_key, set_limit
+from kernel.tenancy import tenant_scope
 from tests.api.checks import refused
 from tests.api.conftest import Chat
 from tests.api.frames import frames, text_of
+from tests.api.gateway_process import DATABASE_POOL
 from tests.fake_engine import FakeEngine
+from tests.locks import wait_for_a_lock
 from tests.tenants import Somebody
 
 
@@ -101,3 +107,34 @@ def test_an_idempotency_key_with_another_body(chat: Chat, somebody: Somebody) ->
 
     refused(chat("ho", headers={"Idempotency-Key": "k"}), 422, "idempotency_key_reused", "Idempotency-Key")
     assert len(somebody.turns()) == 1
+
+
+def test_the_repetition_of_a_turn_that_is_deleted_in_this_moment_is_answered_anew(
+    chat: Chat, somebody: Somebody, engine: FakeEngine
+) -> None:
+    first = chat("hi", headers={"Idempotency-Key": "k"})
+    used = [
+        create_key(tenant=somebody.tenant, user=somebody.user, name=str(number), scopes=[KeyScope.CHAT])
+        for number in range(DATABASE_POOL)
+    ]
+    answers: list[httpx.Response] = []
+    again = threading.Thread(target=lambda: answers.append(chat("hi", headers={"Idempotency-Key": "k"})))
+    with tenant_scope(somebody.tenant.id), transaction.atomic():
+        # whoever is to read the stored reply waits behind those who write down that these keys were used
+        names = [key.pk for key, _ in used]
+        assert len(ApiKey.objects.select_for_update(no_key=True).filter(pk__in=names)) == len(used)
+        for _, secret in used:
+            assert chat("ho", headers={"Authorization": f"Bearer {secret}"}).status_code == 200
+        wait_for_a_lock(beside=1)
+        again.start()
+        time.sleep(0.5)
+        assert answers == []
+        Turn.objects.filter(pk=first.headers["x-turn-id"]).delete()
+    again.join()
+
+    (answer,) = answers
+    assert answer.status_code == 200
+    assert "x-idempotent-replay" not in answer.headers
+    assert answer.headers["x-turn-id"] != first.headers["x-turn-id"]
+    assert answer.headers["x-turn-id"] in {str(turn.id) for turn in somebody.turns()}
+    assert len(engine.requests) == len(used) + 2

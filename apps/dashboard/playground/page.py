@@ -66,9 +66,9 @@ def ask(request: HttpRequest, place: Place) -> HttpResponseBase:
     if not isinstance(asked, dict):
         return _wrong("The body is not an object.")
     name, version = asked.get("policy"), asked.get("version")
-    policy = (
-        Policy.objects.select_related("live").filter(name=name).first() if isinstance(name, str) else None
-    )
+    if not isinstance(name, str) or "\x00" in name:  # Postgres takes none to look for
+        raise Http404
+    policy = Policy.objects.select_related("live").filter(name=name).first()
     if policy is None:
         raise Http404
     if version == LIVE:

@@ -48,6 +48,14 @@ def test_a_choice_that_is_none_is_not_found(acme: Rows, query: str) -> None:
     assert browser(acme.user).get(f"{PATH}?{query}").status_code == 404
 
 
+@pytest.mark.parametrize("name", ["nowhere", "def\x00ault", "\x00", None, 7, ["default"]])
+def test_a_policy_that_is_none_is_not_asked(acme: Rows, name: object) -> None:
+    answer = browser(acme.user).post(
+        f"{PATH}/ask", data={"policy": name, "version": "live"}, content_type="application/json"
+    )
+    assert answer.status_code == 404
+
+
 def test_a_tenant_without_a_policy(acme: Rows) -> None:
     fill("globex")
     with system_scope("tests"):

@@ -2,6 +2,7 @@
 
 import json
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -10,7 +11,7 @@ from django.utils import timezone
 from apps.accounts.models import EndUser
 from apps.conversations.models import Session, Turn, TurnKind, TurnState
 from apps.judging import services
-from apps.judging.models import Judgement
+from apps.judging.models import Judgement, OptOut
 from apps.judging.reasons import Reason, explained, reason_of
 from apps.learning.accounts import books
 from apps.learning.models import Sample, SampleState
@@ -120,6 +121,28 @@ def test_a_user_who_opts_out_is_neither_judged_nor_trained_on(somebody: Somebody
         assert books().problems == []
         entry = AuditEntry.objects.get(action="training.opt_out")
         assert entry.detail == {"samples_set_aside": 1}
+
+
+def test_who_is_let_in_while_they_opt_out_again_is_out(
+    somebody: Somebody, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row that is there is found to be there, and ends before it is read."""
+    tenant, user = somebody.tenant.id, somebody.user.id
+    look = OptOut.objects.filter
+
+    def ended_meanwhile(*args: Any, **kwargs: Any) -> Any:
+        monkeypatch.setattr(OptOut.objects, "filter", look)
+        assert opt_in(tenant_id=tenant, actor="user:2", user_id=user)
+        return look(*args, **kwargs)
+
+    with tenant_scope(tenant):
+        before = opt_out(tenant_id=tenant, actor="user:1", user_id=user)
+        monkeypatch.setattr(OptOut.objects, "filter", ended_meanwhile)
+        after = opt_out(tenant_id=tenant, actor="user:1", user_id=user)
+        assert after.ended_at is None
+        assert list(OptOut.objects.filter(ended_at=None).values_list("pk", flat=True)) == [after.pk]
+        before.refresh_from_db()
+        assert before.ended_at is not None
 
 
 def test_an_end_user_who_opts_out_is_alone_in_it(somebody: Somebody) -> None:
