@@ -126,6 +126,15 @@ def last_week() -> dt.datetime:
     return today - dt.timedelta(days=today.weekday())
 
 
+def when_first() -> str:
+    """Return, in words, when a policy that has no reading yet gets its first ones."""
+    monday = last_week() + WEEK
+    return (
+        "The first gauge is read when a training step ends, the other two right after it; without a step those two are "
+        f"read once a week, next after {monday:%Y-%m-%d %H:%M} UTC, if people have talked to the policy."
+    )
+
+
 def ask_for_weeks(*, limit: int) -> int:
     """Announce the weekly readings that are not there yet, of policies in scope that people talked to; return how many.
 

@@ -13,6 +13,7 @@ from apps.adapters.models import Policy
 from apps.learning.drift.deploy import WEEK
 from apps.learning.drift.models import Gauge
 from apps.learning.drift.pauses import why_paused
+from apps.learning.drift.readings import when_first
 from apps.learning.drift.selection import inverse_propensity
 from apps.learning.drift.selectors import Series, crossings, series
 from kernel.errors import AttuneError
@@ -66,12 +67,23 @@ class Command(BaseCommand):
                 for one in crossings(policy.pk)
             ]
             paused = why_paused(policy.pk)
+        nothing = "" if found else f"No readings yet. {when_first()}"
         if options["plot"]:
+            if nothing:
+                raise CommandError(f"There is nothing to draw. {nothing}")
             plot(found, options["plot"], title=f"{tenant.slug} / {policy.name}")
         if options["json"]:
-            said = {"policy": policy.name, "paused": paused, "measures": _plain(found), "crossings": happened}
+            said = {
+                "policy": policy.name,
+                "paused": paused,
+                "measures": _plain(found),
+                "crossings": happened,
+                "no_readings": nothing,
+            }
             self.stdout.write(json.dumps(said, indent=2))
             return
+        if nothing:
+            self.stdout.write(nothing)
         for one in found:
             last = one.last
             if last is None:
