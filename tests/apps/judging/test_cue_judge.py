@@ -130,6 +130,15 @@ def test_text_that_orders_the_judge_about_changes_no_verdict_and_is_no_hint(inje
             "Use bullet points: first, second, third.",
         ),
         ("No bullet points please, I can't read them on my phone.", "Answer without bullet points."),
+        # what the reply lacks is a reproach, and no wish to go on so
+        ("No order in it. Number the steps", "Number the steps."),
+        ("No order at all! Use a numbered list.", "Use a numbered list."),
+        ("No depth here.", "Answer with more depth."),
+        ("No examples in it. Use two short examples.", "Use two short examples."),
+        ("No steps! Number the steps.", "Number the steps."),
+        ("No emojis in there, please.", "Answer without emojis."),
+        ("No jargon in it please. Keep it short.", "Keep your answer short. Answer without jargon."),
+        ("No headings. One short sentence.", "Answer in one short sentence. Answer without headings."),
         ("way too long", "Give a shorter answer."),
         ("You forgot to say when it was written.", "Do not forget to say when it was written."),
         ("A summary, not an essay!", "Answer with a summary, not an essay."),
@@ -159,6 +168,12 @@ def test_what_is_wished_for_becomes_the_hint_in_the_users_words(said: str, hint:
     opinion = judged(said)
     assert opinion.votes[0].score == -1
     assert [found.text for found in opinion.hints] == [hint]
+
+
+@pytest.mark.parametrize("said", ["No examples in there.", "No, there are no examples in it."])
+def test_what_a_reply_may_lack_or_have_too_much_of_is_no_wish(said: str) -> None:
+    opinion = judged(said)
+    assert (opinion.votes[0].score, opinion.hints) == (-1, ())
 
 
 def test_a_good_or_neutral_next_state_gives_no_hint() -> None:

@@ -16,7 +16,7 @@ class CueJudge:
     """The embedded default. One vote: asking a rule twice gives the same answer twice."""
 
     name = "cue-deterministic"
-    prompt_version = "cues-3"
+    prompt_version = "cues-4"
     votes = 1
     temperature = 0.0
     reads_rubric = False

@@ -93,6 +93,19 @@ REASON = re.compile(
 )
 """Why an order is given: "…, that is easier for me"."""
 NO_MORE = re.compile(r"^(?:no|without|zero)\s+(?:more\s+|any\s+|so many\s+|so much\s+)?(.+)$", re.IGNORECASE)
+LACKS = re.compile(
+    r"^(?:no|without|zero)\s+(?:(?:more|any|real|clear|apparent|sense of|kind of)\s+)*(order|structure|depth|nuance)"
+    r"(?:\s+(?:in|to|at|here|there|anywhere|whatsoever)\b.*)?$",
+    re.IGNORECASE,
+)
+"""What no answer is asked to be without: "no order in it" says what this one lacks."""
+OF_IT = re.compile(
+    r"\s+(?:in|to|about|of|with)\s+(?:it|this|that|there|here|them|(?:the|your|this|that)\s+(?:answer|reply|response|text|list))$"
+    r"|\s+(?:there|here|anywhere)$",
+    re.IGNORECASE,
+)
+"""Points back at the reply: "no examples in there"."""
+WITHOUT_ONE = re.compile(r"^answer without ([\w-]+)\.$", re.IGNORECASE)
 COMPARED = re.compile(
     r"^(?:(?:much|a bit|a little|way|far|even|slightly|a lot)\s+)?(more|less|fewer)\s+(.+)$", re.IGNORECASE
 )

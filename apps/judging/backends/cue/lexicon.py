@@ -38,6 +38,12 @@ FORMS = (
     )
 )
 
+# of these an answer that has some may have too many; of other forms it may lack some
+UNWANTED = _words(
+    "emoji emojis asterisks bold italic caps capitals uppercase markdown formatting preamble introduction intro disclaimer"
+    " disclaimers jargon slang"
+)
+
 # weigh more than an answer should
 BULK = _words(
     "essay essays lecture lectures novel sermon rambling ramble rambles rambled blather waffle wordy verbose bloated"

@@ -6,7 +6,7 @@ and, where a noun phrase is left, "Answer in …" or "Answer with …" is put be
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from apps.judging.backends.cue import frames, phrasing
 from apps.judging.backends.cue import lexicon as lex
@@ -42,12 +42,25 @@ def wishes(said: str, *, asked: str) -> list[str]:
         if wish is not None and wish[1] not in [text for _, text in found]:
             found.append(wish)
     if any(rank == 0 for rank, _ in found):
-        found = [wish for wish in found if wish[0] <= 1]
+        asked_for = _asked_for(text for rank, text in found if rank == 0)
+        found = [wish for wish in found if wish[0] <= 1 and not _denies(wish[1], asked_for)]
     found.sort(key=lambda wish: wish[0])
     if not found:
         return []
     hint = " ".join(text for _, text in found[:MOST])
     return [hint if len(hint) >= MIN_HINT_CHARACTERS else f"In your answer, {phrasing.lower_first(hint)}"]
+
+
+def _asked_for(instructions: Iterable[str]) -> set[str]:
+    """Return the stems of what instructions ask for; of one that also denies something none is certain."""
+    found = [words(plain(text)) for text in instructions]
+    return {stem(word) for one in found if not set(one) & lex.NEGATIONS for word in one}
+
+
+def _denies(instruction: str, asked_for: set[str]) -> bool:
+    """Whether an instruction leaves out just what another one asks for: "No steps! Number the steps." was a reproach."""
+    match = frames.WITHOUT_ONE.match(instruction)
+    return match is not None and stem(match.group(1).casefold()) in asked_for
 
 
 def _of_sentence(
@@ -122,6 +135,8 @@ def _fragment(text: str, known: frozenset[str]) -> tuple[int, str] | None:
         return None
     if plain(text) in frames.BULKY:
         return 2, f"Give a {frames.OPPOSITE[plain(text)]} answer."
+    if frames.NO_MORE.match(text):
+        return _none_of(text)
     for pattern, make in _FRAGMENTS:
         match = pattern.match(text)
         if match is not None:
@@ -132,6 +147,19 @@ def _fragment(text: str, known: frozenset[str]) -> tuple[int, str] | None:
     ):
         return 0, phrasing.answer_with(text)
     return None
+
+
+def _none_of(text: str) -> tuple[int, str] | None:
+    """Make an instruction of "no …": to leave it out or, where the reply lacks it, to have more; None where it may be either."""
+    lacking = frames.LACKS.match(text)
+    if lacking is not None:
+        return 2, f"Answer with more {lacking.group(1).lower()}."
+    if frames.OF_IT.search(text) and not set(words(plain(text))) & lex.UNWANTED:
+        return None
+    match = frames.NO_MORE.match(frames.OF_IT.sub("", text))
+    if match is None:
+        return None
+    return 1, phrasing.sentence_of(f"answer without {phrasing.lower_first(phrasing.strip(match.group(1)))}")
 
 
 def _degree(text: str, _known: frozenset[str]) -> tuple[int, str] | None:
@@ -165,6 +193,7 @@ def _correction(sentence: str, known: frozenset[str]) -> tuple[int, str] | None:
     if (
         len(found) < 4
         or phrasing.is_question(text)
+        or (set(found) & lex.NEGATIONS and frames.OF_IT.search(text))  # what the reply lacks
         or found[0] in lex.AUXILIARIES | {"i", "you", "your", "this", "my"}
     ):
         return None
@@ -220,13 +249,6 @@ _FRAMES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], frozenset[str]], 
 )
 _FRAGMENTS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], tuple[int, str]]], ...] = (
     (frames.NOT_ENOUGH, lambda match: (0, phrasing.sentence_of(f"answer with more {match.group(1)}"))),
-    (
-        frames.NO_MORE,
-        lambda match: (
-            1,
-            phrasing.sentence_of(f"answer without {phrasing.lower_first(phrasing.strip(match.group(1)))}"),
-        ),
-    ),
     (
         frames.COMPARED,
         lambda match: (
