@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from apps.adapters.models import Policy
 from apps.conversations.api import TurnSerializer
-from apps.conversations.models import Session, Turn
+from apps.conversations.models import Session, Turn, TurnKind
 from apps.conversations.selectors import with_turn_counts
 from apps.conversations.services.feedback import give_feedback
 from apps.dashboard.lists import Listed, listed, searched
@@ -19,6 +19,7 @@ from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.saved import pages as saved
 from apps.dashboard.saved.filters import SessionFilters
 from apps.dashboard.timeline import readable_turns, shown, with_what_was_said
+from apps.learning.lineage import Lineage, trajectory_staleness
 from kernel.errors import AttuneError
 from kernel.rest.caller import Access
 
@@ -65,7 +66,7 @@ def sessions(request: HttpRequest, place: Place) -> HttpResponse:
 @tenant_page(needs=Access.TALK)
 def session(request: HttpRequest, place: Place, session_id: uuid.UUID) -> HttpResponse:
     """Show one session as a line of turns."""
-    found = _readable(place).filter(pk=session_id).first()
+    found = _readable(place).select_related("policy__live").filter(pk=session_id).first()
     if found is None:
         raise Http404
     turns = list(
@@ -76,9 +77,28 @@ def session(request: HttpRequest, place: Place, session_id: uuid.UUID) -> HttpRe
         "session",
         section="sessions",
         session=found,
+        age=_age_of(found),
         turns=[shown(place, turn) for turn in turns[:TURNS_SHOWN]],
         more=len(turns) > TURNS_SHOWN,
     )
+
+
+def _age_of(session: Session) -> str:
+    """Return how far a rollout lies behind the version that answers now, in words; "" for what is none."""
+    if session.kind != TurnKind.ROLLOUT:
+        return ""
+    turns, began = trajectory_staleness(session.pk, Lineage(session.policy.live))
+    if not turns:
+        return ""
+    if began is None:
+        return "begun on another branch than the version that answers now"
+    said = f"begun {_relation(began)} the version that answers now"
+    ended = turns[-1]
+    return said if ended is None or ended == began else f"{said}, ended {_relation(ended)} it"
+
+
+def _relation(staleness: int) -> str:
+    return f"{staleness} step{'' if staleness == 1 else 's'} before" if staleness else "with"
 
 
 @require_safe

@@ -11,13 +11,16 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import Role
-from apps.conversations.models import Feedback, Turn, TurnState
+from apps.adapters.models import AdapterVersion
+from apps.conversations.models import Feedback, Session, Turn, TurnKind, TurnState
 from apps.dashboard.timeline import awaited, with_what_was_said
 from apps.judging.models import Judgement, JudgementState
 from apps.learning.models import Sample, SampleState
 from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
 from tests.apps.dashboard.conftest import browser, member
+from tests.apps.learning.ledger import add_turn
+from tests.tenants import add_somebody, add_version
 
 ENGINE_S = settings.ENGINE_TIMEOUT_S
 PIECE = re.compile(r'hx-get="([^"]+)"')
@@ -152,3 +155,34 @@ def test_a_turn_of_somebody_else_is_not_told_of(acme: Rows) -> None:
     assert browser(acme.user).get(path).status_code == 200
     assert browser(member(acme.tenant, Role.MEMBER)).get(path).status_code == 404
     assert browser(member(acme.tenant, Role.VIEWER)).get(path).status_code == 403
+
+
+@pytest.mark.django_db
+def test_a_rollouts_page_says_how_old_it_is() -> None:
+    """As old as its first turn, whatever versions answered later; a conversation of people says nothing of it."""
+    somebody = add_somebody()
+    versions: list[AdapterVersion] = []
+    for number in range(1, 6):
+        versions.append(add_version(somebody.policy, number, parent=versions[-1] if versions else None))
+    beside = add_version(somebody.policy, 6, live=False, parent=versions[0])
+
+    def said_of(*turns: AdapterVersion | None, kind: TurnKind = TurnKind.ROLLOUT) -> str:
+        with tenant_scope(somebody.tenant.pk):
+            session = Session.objects.create(user=somebody.user, policy=somebody.policy, kind=kind)
+            for version in turns:
+                add_turn(somebody, session=session, kind=kind, version=version)
+        shown = browser(somebody.user).get(f"/t/acme/sessions/{session.pk}").content.decode()
+        found = re.search(r"with default, (?:rollout|live)(.*?)</p>", shown)
+        assert found is not None
+        return found[1].removeprefix(", ")
+
+    of_three = said_of(versions[1], versions[2], versions[3])
+    assert of_three == "begun 3 steps before the version that answers now, ended 1 step before it"
+    assert said_of(versions[4]) == "begun with the version that answers now"
+    assert said_of(versions[3], versions[4]) == (
+        "begun 1 step before the version that answers now, ended with it"
+    )
+    assert said_of(None, beside) == "begun 5 steps before the version that answers now"
+    assert said_of(beside, versions[4]) == "begun on another branch than the version that answers now"
+    assert said_of() == ""
+    assert said_of(versions[1], kind=TurnKind.LIVE) == ""
