@@ -18,6 +18,7 @@ from django.http.response import HttpResponseBase
 from apps.engines.chat import chat_format
 from apps.gateway.errors import error_object
 from apps.gateway.process import Process
+from kernel import startup
 from kernel.errors import TooLarge
 
 Scope = dict[str, Any]
@@ -163,6 +164,8 @@ def query_of(request: HttpRequest) -> dict[str, str]:
 
 def _warm_up() -> None:
     chat_format()  # reading a tokeniser takes longer than a request should wait
+    startup.load_addresses()
+    startup.settle()
 
 
 async def _refuse(receive: Receive, send: Send, *, waits: bool) -> None:

@@ -11,6 +11,9 @@ import sys
 import time
 from typing import Any
 
+# Django's client leaves finalizers of every request behind, which the web's process has not
+SETTLE_EACH = 100
+
 
 def main() -> None:
     """Answer until there are no more lines."""
@@ -18,8 +21,15 @@ def main() -> None:
     import django
 
     django.setup()
+    from kernel import startup
+
+    # as in the web's process
+    startup.load_addresses()
+    startup.load_templates()
     ask = asker()
-    for line in sys.stdin:
+    for number, line in enumerate(sys.stdin):
+        if number % SETTLE_EACH == 0:
+            startup.settle()
         asked = json.loads(line)
         print(json.dumps(ask(asked["face"], asked["path"])), flush=True)
 

@@ -46,12 +46,12 @@ class Histogram:
         """
         if not self.counts:
             return (None,) * len(shares)
-        rising = sorted((int(bucket), count) for bucket, count in self.counts.items())
-        seen = list(accumulate(count for _, count in rising))
+        rising = sorted(self.counts, key=int)
+        seen = list(accumulate(map(self.counts.__getitem__, rising)))
 
         def at(place: int) -> float:
             """What stands at a place, counted from 0, in order of size."""
-            return 2 * GAMMA ** rising[bisect_right(seen, place)][0] / (GAMMA + 1)
+            return 2 * GAMMA ** int(rising[bisect_right(seen, place)]) / (GAMMA + 1)
 
         def between(place: float) -> float:
             low, high = at(math.floor(place)), at(math.ceil(place))

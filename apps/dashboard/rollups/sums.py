@@ -1,13 +1,13 @@
 """Sums of a stretch of time by points: from the largest stretches that are kept, and of the rest from the turns."""
 
 import datetime as dt
-import json
 import uuid
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
 from django.db import connection
 
 from apps.dashboard.rollups.histogram import Histogram, bucket_sql
@@ -126,5 +126,5 @@ def _asked(tenant_id: uuid.UUID, gaps: Sequence[Stretch], minutes: int) -> dict[
 def _sums(*figures: Any) -> Sums:
     """Return the sums of a row: the fields in their order, as far as it has them, histograms as JSON."""
     requests, failed, prompt, reply, first, latency, *rewards = figures
-    durations = Histogram(json.loads(first)), Histogram(json.loads(latency))
+    durations = Histogram(orjson.loads(first)), Histogram(orjson.loads(latency))
     return Sums(requests, failed, prompt, reply, *durations, *rewards)
