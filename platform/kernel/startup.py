@@ -1,6 +1,7 @@
 """What a process that answers people does before the first of them comes."""
 
 import gc
+from pathlib import Path
 
 from django.template import TemplateSyntaxError, engines
 from django.urls import get_resolver
@@ -14,7 +15,7 @@ def load_addresses() -> None:
 def load_templates() -> None:
     """Compile every template, its own and those of the installed apps."""
     for engine in engines.all():
-        for directory in engine.template_dirs:
+        for directory in map(Path, engine.template_dirs):
             for path in sorted(directory.rglob("*.html")):
                 try:
                     engine.get_template(str(path.relative_to(directory)))
