@@ -22,6 +22,11 @@ class PreferenceState(models.TextChoices):
     DELETED = "deleted"  # a tombstone without words
 
 
+MOST_BUDGET_TOKENS = 4096
+"""Of a prompt, for entries of memory."""
+MOST_SHADOW_TOKENS = 2_000_000_000
+"""Of 24 hours."""
+LAST_HOUR = 23
 KEPT = (PreferenceState.ACTIVE, PreferenceState.LEARNED, PreferenceState.SUPERSEDED)
 
 
@@ -144,32 +149,49 @@ class MemorySetting(TenantModel):
     in_prompt = models.BooleanField(default=True, help_text="Tell the model what people asked for.")
     budget_tokens = models.PositiveIntegerField(
         null=True,
-        validators=[MaxValueValidator(4096)],
+        validators=[MaxValueValidator(MOST_BUDGET_TOKENS)],
         help_text="For entries in a prompt; empty: the platform's.",
     )
     shadow = models.BooleanField(
         default=True, help_text="Let the weights take preferences over in quiet minutes."
     )
     shadow_tokens_per_day = models.PositiveIntegerField(
-        null=True, help_text="Tokens that shadow rollouts may write in 24 hours; empty: the platform's."
+        null=True,
+        validators=[MaxValueValidator(MOST_SHADOW_TOKENS)],
+        help_text="Tokens that shadow rollouts may write in 24 hours; empty: the platform's.",
     )
     shadow_from_hour = models.PositiveSmallIntegerField(
-        null=True, validators=[MaxValueValidator(23)], help_text="Shadow rollouts begin at this hour, UTC."
+        null=True,
+        validators=[MaxValueValidator(LAST_HOUR)],
+        help_text="Shadow rollouts begin at this hour, UTC.",
     )
     shadow_until_hour = models.PositiveSmallIntegerField(
-        null=True, validators=[MaxValueValidator(23)], help_text="… and end at this one; both or neither."
+        null=True,
+        validators=[MaxValueValidator(LAST_HOUR)],
+        help_text="… and end at this one; both or neither.",
     )
 
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(budget_tokens__isnull=True) | Q(budget_tokens__lte=4096),
+                condition=Q(budget_tokens__isnull=True) | Q(budget_tokens__lte=MOST_BUDGET_TOKENS),
                 name="memory_budget_bounded",
             ),
             models.CheckConstraint(
                 condition=Q(shadow_from_hour__isnull=True, shadow_until_hour__isnull=True)
-                | Q(shadow_from_hour__lte=23, shadow_until_hour__lte=23),
+                | Q(
+                    # a comparison with null is not false, and would let one hour alone pass
+                    Q(shadow_from_hour__isnull=False, shadow_until_hour__isnull=False),
+                    ~Q(shadow_from_hour=F("shadow_until_hour")),
+                    shadow_from_hour__lte=LAST_HOUR,
+                    shadow_until_hour__lte=LAST_HOUR,
+                ),
                 name="memory_shadow_hours_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(shadow_tokens_per_day__isnull=True)
+                | Q(shadow_tokens_per_day__lte=MOST_SHADOW_TOKENS),
+                name="memory_shadow_tokens_bounded",
             ),
         ]
 

@@ -19,6 +19,7 @@ from apps.keys.api import KeysApi
 from apps.learning.api import RunsApi, SamplesApi
 from apps.learning.config_api import ConfigApi, ConfigsApi, PresetsApi
 from apps.learning.opt_outs_api import OptOutsApi
+from apps.memory.api import PolicyMemoryApi
 from kernel.rest.views import Nowhere, ScopedViewSet
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)
@@ -51,6 +52,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("presets", PresetsApi.as_view(), name="presets"),
     path("judging", JudgingApi.as_view(), name="judging"),
     path("policies/<uuid:pk>/judging", PolicyJudgingApi.as_view(), name="policy_judging"),
+    path("policies/<uuid:pk>/memory", PolicyMemoryApi.as_view(), name="policy_memory"),
     path("policies/<uuid:pk>/config", ConfigApi.as_view(), name="config"),
     path("policies/<uuid:pk>/configs", ConfigsApi.as_view({"get": "list"}), name="configs"),
     *router.urls,

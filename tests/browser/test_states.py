@@ -88,6 +88,13 @@ def test_a_form_says_at_the_field_what_is_wrong(acme: Rows, web: str, chromium: 
         page.locator(".errorlist").first.wait_for()
         assert page.locator("[name=lr]").input_value() == "-1"
         eyes.see("settings-policy-refused")
+        page.get_by_label("Quiet minutes from this hour, UTC").fill("22")
+        page.locator("form:has([name=budget_tokens]) button").click()
+        wrong = page.locator("#memory-shadow_until_hour-wrong")
+        expect(wrong).to_have_text("give both hours, each between 0 and 23, or neither")
+        page.get_by_label("… until this one; both empty: all day").fill("6")
+        page.locator("form:has([name=budget_tokens]) button").click()
+        page.get_by_text("In quiet minutes from 22 to 6 o\u2019clock UTC").wait_for()
         page.goto(f"{HERE}/settings/alerts")
         page.locator("[name=url]").fill("http://10.0.0.1/in")
         page.locator("form:has([name=url]) [name=events]").first.check()

@@ -32,6 +32,7 @@ BODIES: dict[str, Any] = {
     "limits": {"concurrent": 1},
     "config": {"config": {}},
     "policies": {"policies": None},
+    "memory": {"in_prompt": False},
     "point": {"version": 0},
     "feedback": {"score": 1},
 }
@@ -79,7 +80,7 @@ def everything(rows: Rows) -> str:
 def test_a_foreign_id_is_nowhere_to_be_found(acme: Rows, role: Role) -> None:
     other = fill("globex")
     asking, ids, before = member(acme.tenant, role), ids_of(other), everything(other)
-    assert len(WITH_ID) == 32
+    assert len(WITH_ID) == 33
     for route in WITH_ID:
         kind = route.partition("/")[0]
         for foreign in (ids[kind], uuid.uuid4()):

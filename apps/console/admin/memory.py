@@ -122,8 +122,8 @@ class MemorySettingAdmin(ConsoleAdmin):
     """How policies use memory, where it is not as the platform does."""
 
     fills = (
-        "Without a row the platform's settings hold (MEMORY_BUDGET_TOKENS, SHADOW_ENABLED and their kin). The "
-        "demo and the benchmark write one for policies of their own; no page does."
+        "Without a row the platform's settings hold (MEMORY_BUDGET_TOKENS, SHADOW_ENABLED and their kin). Owners "
+        "and admins of a tenant write one on the page of a policy's settings, or by PATCH /api/policies/{id}/memory."
     )
     list_display = ("policy", "tenant", "in_prompt", "budget_tokens", "shadow", "shadow_tokens_per_day")
     list_select_related = ("tenant", "policy")

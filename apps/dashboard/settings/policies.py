@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -14,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from apps.adapters.models import Policy, PolicyConfig
 from apps.adapters.services import change_policy
 from apps.dashboard.places import Place, tenant_page
-from apps.dashboard.settings import retention
+from apps.dashboard.settings import memory, retention
 from apps.dashboard.settings.forms import AnswerForm, ConfigForm, JudgeForm, RubricForm, complain
 from apps.dashboard.settings.judging import take_judging, take_rubric
 from apps.governance.retention import MOST_COUNTED, outlook
@@ -23,6 +24,7 @@ from apps.judging.rules import active_rubric, rules_of
 from apps.learning.config import resolve
 from apps.learning.configuring import OPERATORS, changes, configure
 from apps.learning.presets import PRESETS, preset_of
+from apps.memory.use import use_of
 from kernel.errors import AttuneError, InvalidInput
 from kernel.rest.caller import Access
 
@@ -72,6 +74,7 @@ def _page(request: HttpRequest, place: Place, found: Policy, filled: dict[str, f
         "retention": retention.RetentionForm(
             initial={"retention_days": now["retention_days"], "number": found.config_number}
         ),
+        "memory": memory.filled(found),
         "rubric": RubricForm(initial={"text": rubric.text if rubric and rubric.policy_id else ""}),
         "judging": JudgeForm(initial={"votes": own.votes, "personal_data": own.personal_data}),
         **filled,
@@ -89,6 +92,8 @@ def _page(request: HttpRequest, place: Place, found: Policy, filled: dict[str, f
         rubric=rubric,
         rubrics=Rubric.objects.filter(policy=found).order_by("-number")[:SHOWN],
         rules=rules,
+        use=use_of(found.pk),
+        shadow_offered=settings.SHADOW_ENABLED,
         outlook=aging,
         counted=min(aging.sessions, MOST_COUNTED),
         later=aging.at > timezone.now(),
@@ -196,6 +201,7 @@ _ACTS: dict[str, Callable[[HttpRequest, Place, Policy], forms.Form | HttpRespons
     "answer": _answer,
     "config": _config,
     "retention": retention.change,
+    "memory": memory.change,
     "preset": _choose,
     "return": _return,
     "rubric": _rubric,

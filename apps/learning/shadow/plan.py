@@ -4,7 +4,6 @@ import datetime as dt
 import random
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.db.models import Sum
 from django.utils import timezone
 
@@ -16,8 +15,8 @@ from apps.learning.models import OPEN_RUN_STATES, Sample, SampleState, TrainingR
 from apps.learning.schedule import awaits_publishing
 from apps.learning.shadow.questions import Question, teaching_questions
 from apps.memory.lessons import Standing, current_lesson, end_lessons, standing
-from apps.memory.models import Lesson, LessonState, MemorySetting
-from apps.memory.selectors import setting_of
+from apps.memory.models import Lesson, LessonState
+from apps.memory.use import use_of
 from kernel.errors import InvalidInput
 
 _IF_GREEDY = 1.0
@@ -43,8 +42,7 @@ class Wave:
 
 def next_wave(policy: Policy) -> Wave | str:
     """Return what is to be answered now, or why nothing is. `policy` comes with its tenant and live version."""
-    setting = setting_of(policy.pk)
-    why = _why_not(policy, setting)
+    why = _why_not(policy)
     if why:
         return why
     stands = standing(policy)
@@ -77,18 +75,18 @@ def tokens_today(policy: Policy) -> int:
     return turns.aggregate(n=Sum("output_ids__len"))["n"] or 0
 
 
-def _why_not(policy: Policy, setting: MemorySetting) -> str:
-    most = setting.shadow_tokens_per_day
-    most = settings.SHADOW_TOKENS_PER_DAY if most is None else most
-    hours = f"only from {setting.shadow_from_hour} to {setting.shadow_until_hour} o'clock UTC"
+def _why_not(policy: Policy) -> str:
+    use = use_of(policy.pk)
+    most = use.shadow_tokens_per_day
+    hours = f"only from {use.shadow_from_hour} to {use.shadow_until_hour} o'clock UTC"
     why = ""
-    if not (settings.SHADOW_ENABLED and setting.shadow):
+    if not use.shadow:
         why = "shadow rollouts are switched off"
     elif not (policy.training_enabled and policy.tenant.training_enabled):
         why = "training is switched off"
     elif paused := why_paused(policy.pk):
         why = f"training is paused: {paused}"
-    elif not _within_hours(setting, timezone.now().hour):
+    elif not use.teaches_at(timezone.now().hour):
         why = hours
     elif tokens_today(policy) >= most:
         why = f"the budget of {most} tokens a day is used up"
@@ -109,13 +107,6 @@ def step_is_under_way(policy: Policy) -> bool:
     """Return whether a batch is trained on, or a version that came of one waits to be chosen."""
     training = TrainingRun.objects.filter(policy=policy, state__in=OPEN_RUN_STATES)
     return awaits_publishing(policy) or training.exists()
-
-
-def _within_hours(setting: MemorySetting, hour: int) -> bool:
-    begin, end = setting.shadow_from_hour, setting.shadow_until_hour
-    if begin is None or end is None:
-        return True
-    return begin <= hour < end if begin <= end else hour >= begin or hour < end
 
 
 def _waiting(policy: Policy) -> int:

@@ -1,8 +1,9 @@
 """What changes preferences."""
 
-from apps.memory.services.by_hand import add_preference, delete_preference, edit_preference, set_setting
+from apps.memory.services.by_hand import add_preference, delete_preference, edit_preference
 from apps.memory.services.collect import remember
 from apps.memory.services.retire import bring_back, held_elsewhere, retire, tell_again
+from apps.memory.services.setting import set_setting
 from apps.memory.services.upkeep import forget_groundless, keep_pinned
 
 __all__ = [

@@ -1,18 +1,17 @@
 """What people do to preferences themselves. Every change is audited; words never stand in the audit log."""
 
 import uuid
-from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from apps.accounts.models import EndUser
 from apps.adapters.models import Policy
-from apps.memory.models import KEPT, MemorySetting, Preference, PreferenceState, Source
+from apps.memory.models import KEPT, Preference, PreferenceState, Source
 from apps.memory.people import Person
 from apps.memory.services.entries import MOST, Wish, bury, create, make_room, revive, same_as, settle
 from apps.memory.text import checked
 from kernel import audit
-from kernel.errors import Conflict, InvalidInput, NotFound
+from kernel.errors import Conflict, NotFound
 
 
 def add_preference(
@@ -91,34 +90,6 @@ def delete_preference(*, preference_id: uuid.UUID, user_id: uuid.UUID | None, ac
         _, row = _theirs(preference_id, user_id)
         bury(row, f"deleted by {actor}"[:200])
         _audit(row, "memory.delete", actor, {})
-
-
-def set_setting(*, policy: Policy, actor: str, **values: Any) -> MemorySetting:
-    """Change how a policy uses memory: in_prompt, budget_tokens, shadow, its tokens a day and its hours (UTC)."""
-    known = {"in_prompt", "budget_tokens", "shadow", "shadow_tokens_per_day"}
-    known |= {"shadow_from_hour", "shadow_until_hour"}
-    if set(values) - known:
-        raise InvalidInput("there is no such setting of memory", field=sorted(set(values) - known)[0])
-    if (values.get("shadow_from_hour") is None) != (values.get("shadow_until_hour") is None):
-        raise InvalidInput("give both hours or neither", field="shadow_until_hour")
-    bounds = {"budget_tokens": 4096, "shadow_tokens_per_day": 2_000_000_000}
-    bounds |= {"shadow_from_hour": 23, "shadow_until_hour": 23}
-    for name, most in bounds.items():
-        number = values.get(name)
-        if number is not None and not 0 <= number <= most:
-            raise InvalidInput(f"{name} lies between 0 and {most}", field=name)
-    with transaction.atomic():
-        row, _ = MemorySetting.objects.update_or_create(
-            policy=policy, defaults={"tenant_id": policy.tenant_id, **values}
-        )
-        audit.record(
-            actor=actor,
-            action="memory.setting",
-            target=f"policy:{policy.pk}",
-            tenant_id=policy.tenant_id,
-            detail=values,
-        )
-    return row
 
 
 def _say(person: Person, row: Preference, wish: Wish, *, pinned: bool) -> None:

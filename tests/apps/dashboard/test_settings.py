@@ -11,6 +11,7 @@ from apps.adapters.models import Policy, PolicyConfig
 from apps.alerts.models import Delivery, DeliveryState, WebhookEndpoint
 from apps.judging.models import JudgeSettings, OptOut, Rubric
 from apps.learning.configuring import configure
+from apps.memory.models import MemorySetting
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import NASTY, Rows
@@ -148,6 +149,82 @@ def test_judge_settings_are_set_and_left_to_the_level_above(acme: Rows, client: 
         assert (own.votes, own.personal_data) == (None, "")
 
 
+REMEMBERS = {
+    "form": "memory",
+    "in_prompt": "on",
+    "shadow": "on",
+    "budget_tokens": "",
+    "shadow_tokens_per_day": "",
+    "shadow_from_hour": "",
+    "shadow_until_hour": "",
+}
+
+
+def remembered(rows: Rows) -> tuple[Any, ...]:
+    with tenant_scope(rows.tenant.pk):
+        row = MemorySetting.objects.get(policy=rows.policy)
+    return (
+        *(row.in_prompt, row.budget_tokens, row.shadow, row.shadow_tokens_per_day),
+        *(row.shadow_from_hour, row.shadow_until_hour),
+    )
+
+
+def test_how_memory_is_used_is_shown_and_changed(
+    acme: Rows, client: Client, path: str, settings: Any
+) -> None:
+    settings.MEMORY_BUDGET_TOKENS, settings.SHADOW_TOKENS_PER_DAY, settings.SHADOW_ENABLED = (
+        160,
+        200_000,
+        True,
+    )
+    seen = text_of(client, path)
+    assert "stands in their prompts, with at most 160 tokens of each." in seen
+    assert "with at most 200 000 tokens in 24 hours" in seen
+    assert "Tokens of a prompt for that; empty: the platform&#x27;s, 160" in seen
+    night = {"budget_tokens": "1", "shadow_from_hour": "22", "shadow_until_hour": "6"}
+    assert client.post(path, {**REMEMBERS, **night}).status_code == 302
+    assert remembered(acme) == (True, 1, True, None, 22, 6)
+    seen = text_of(client, path)
+    assert "with at most 1 token of each." in seen
+    assert "In quiet minutes from 22 to 6 o\u2019clock UTC the weights learn" in seen
+    without = {name: value for name, value in REMEMBERS.items() if value != "on"}
+    assert client.post(path, without).status_code == 302
+    assert remembered(acme) == (False, None, False, None, None, None)
+    seen = text_of(client, path)
+    assert "No prompt is told what people asked for; it is kept all the same." in seen
+    assert "The weights are not taught it." in seen
+    settings.SHADOW_ENABLED = False
+    assert "This platform teaches nothing in quiet minutes, whatever is set here." in text_of(client, path)
+    with tenant_scope(acme.tenant.pk):
+        rows = AuditEntry.objects.filter(action="memory.setting", actor=f"user:{acme.user.pk}")
+        assert [sorted(row.detail["changed"]) for row in rows.order_by("id")] == [
+            ["budget_tokens", "shadow_from_hour", "shadow_until_hour"],
+            ["budget_tokens", "in_prompt", "shadow", "shadow_from_hour", "shadow_until_hour"],
+        ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field", "words"),
+    [
+        ({"budget_tokens": "4097"}, "budget_tokens", "less than or equal to 4096"),
+        ({"budget_tokens": "x"}, "budget_tokens", "whole number"),
+        ({"shadow_tokens_per_day": "-1"}, "shadow_tokens_per_day", "greater than or equal to 0"),
+        ({"shadow_from_hour": "24"}, "shadow_from_hour", "less than or equal to 23"),
+        ({"shadow_from_hour": "3"}, "shadow_until_hour", "give both hours, each between 0 and 23"),
+        ({"shadow_from_hour": "3", "shadow_until_hour": "3"}, "shadow_until_hour", "another hour"),
+    ],
+)
+def test_a_wrong_number_of_memory_is_named_at_its_field(  # noqa: PLR0917
+    acme: Rows, client: Client, path: str, wrong: dict[str, str], field: str, words: str
+) -> None:
+    page = client.post(path, {**REMEMBERS, "in_prompt": "", **wrong})
+    assert page.status_code == 200
+    found = re.search(rf'id="memory-{field}-wrong"><li>([^<]*)<', page.content.decode())
+    assert found is not None
+    assert words in found[1]
+    assert remembered(acme) == (True, None, True, None, None, None)
+
+
 def test_people_are_taken_out_and_let_in(acme: Rows, client: Client) -> None:
     path = "/t/acme/settings/judging"
     client.post(path, {"form": "out", "who": "end-acme"})
@@ -213,6 +290,8 @@ def test_who_does_not_manage_sees_and_changes_nothing(acme: Rows, path: str, rol
         assert "<button" not in main
         assert main.count("<fieldset") == main.count("disabled")
         assert somebody.post(address, {"form": "judging", "votes": "1", "name": "x"}).status_code == 403
+    assert somebody.post(path, {"form": "memory", "budget_tokens": "1"}).status_code == 403
+    assert remembered(acme) == (True, None, True, None, None, None)
     with tenant_scope(acme.tenant.pk):
         hook = WebhookEndpoint.objects.get()
         assert (

@@ -31,6 +31,9 @@ from .learned_from import LearnedFrom
 from .limit import Limit
 from .limit_request import LimitRequest
 from .member import Member
+from .memory_setting import MemorySetting
+from .memory_setting_request import MemorySettingRequest
+from .memory_use import MemoryUse
 from .new_deletion_request import NewDeletionRequest
 from .new_feedback_request import NewFeedbackRequest
 from .new_key_request import NewKeyRequest
@@ -64,6 +67,7 @@ from .pointer_request import PointerRequest
 from .policy import Policy
 from .policy_change_request import PolicyChangeRequest
 from .policy_judging import PolicyJudging
+from .policy_memory import PolicyMemory
 from .preset import Preset
 from .preset_enum import PresetEnum
 from .problem import Problem
@@ -195,6 +199,9 @@ __all__ = (
     "Limit",
     "LimitRequest",
     "Member",
+    "MemorySetting",
+    "MemorySettingRequest",
+    "MemoryUse",
     "NewDeletionRequest",
     "NewFeedbackRequest",
     "NewKeyRequest",
@@ -228,6 +235,7 @@ __all__ = (
     "Policy",
     "PolicyChangeRequest",
     "PolicyJudging",
+    "PolicyMemory",
     "Preset",
     "PresetEnum",
     "Problem",
