@@ -25,7 +25,9 @@ class Session(TenantModel):
     """A conversation of one user of one tenant with one policy."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    end_user = models.ForeignKey(EndUser, null=True, on_delete=models.CASCADE, related_name="sessions")
+    end_user = models.ForeignKey(
+        EndUser, null=True, on_delete=models.CASCADE, related_name="sessions", db_index=False
+    )
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="sessions")
     kind = models.CharField(max_length=10, choices=TurnKind.choices, default=TurnKind.LIVE)
     external_id = models.CharField(max_length=200, null=True, help_text="The id the client gave, if any.")
@@ -45,6 +47,11 @@ class Session(TenantModel):
             models.Index(fields=["tenant", "-created_at"], name="session_by_tenant"),
             models.Index(fields=["last_turn_at"], condition=Q(idle_at=None), name="session_open"),
             models.Index(F("policy"), Coalesce("last_turn_at", "created_at"), name="session_by_age"),
+            models.Index(fields=["end_user", "created_at"], name="session_by_end_user"),
+            models.Index(
+                fields=["user", "created_at"], condition=Q(end_user__isnull=True), name="session_by_member"
+            ),
+            models.Index(fields=["policy", "user"], condition=Q(kind=TurnKind.SHADOW), name="session_shadow"),
         ]
 
     def __str__(self) -> str:

@@ -1,28 +1,24 @@
 """The tenant's data: who did what, taking it along, having it gone, and what that means for the adapters."""
 
-import datetime as dt
-import json
 import uuid
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from apps.accounts.models import EndUser, Membership
 from apps.adapters.models import Policy
 from apps.conversations.models import Session
-from apps.dashboard.lists import listed
+from apps.dashboard.audit_log import MOST_LINES, asked_of
 from apps.dashboard.places import Place, tenant_page
-from apps.dashboard.sheets import sheet
+from apps.governance.erasure.extent import extent_of
 from apps.governance.erasure.lineage import known_of
 from apps.governance.erasure.requests import request_erasure
-from apps.governance.erasure.subjects import Meant, consumed_by_version
+from apps.governance.erasure.subjects import Meant
 from apps.governance.export import jobs
 from apps.governance.export.sending import send_export
 from apps.governance.models import (
@@ -34,13 +30,10 @@ from apps.governance.models import (
     Subject,
 )
 from kernel.errors import AttuneError
-from kernel.models import AuditEntry
 from kernel.rest.caller import Access
 
 SHOWN = 10
 """Exports and deletions on the page, the newest of each."""
-MOST_LINES = 20_000
-"""Of the audit log as CSV; the export holds all of it."""
 _TEXT = 200
 _TYPED = 60
 
@@ -49,13 +42,13 @@ _TYPED = 60
 @tenant_page(needs=Access.MANAGE)
 def data(request: HttpRequest, place: Place) -> HttpResponse:
     """Show exports, deletions and the audit log."""
-    rows, chosen = _audited(request, place)
+    asked = asked_of(request, place)
     return place.show(
         request,
         "data",
         section="data",
-        page=listed(request, rows),
-        chosen=chosen,
+        page=asked.page(request),
+        chosen=asked.chosen,
         most=MOST_LINES,
         members=Membership.objects.select_related("user").order_by("user__email"),
         **_work(),
@@ -148,7 +141,7 @@ def drop_export(request: HttpRequest, place: Place, export_id: uuid.UUID) -> Htt
 @require_http_methods(["GET", "HEAD", "POST"])
 @tenant_page(needs=Access.MANAGE)
 def delete(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show what a deletion would take and which versions learned from it; do it once that was confirmed."""
+    """Show how much a deletion would take and which versions learned from it; do it once that was confirmed."""
     asked = request.POST if request.method == "POST" else request.GET
     subject = asked.get("subject", "")
     if subject not in Subject.values or subject == Subject.AGED:
@@ -164,7 +157,6 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and not wrong:
         erasure = request_erasure(tenant_id=place.tenant.pk, meant=meant, actor=place.actor)
         return redirect("dashboard:deletion", tenant=place.tenant.slug, erasure_id=erasure.pk)
-    turns = meant.turns()
     return place.show(
         request,
         "delete",
@@ -173,10 +165,7 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
         name=name,
         typed=typed,
         wrong=wrong and request.method == "POST",
-        n_sessions=meant.sessions().count(),
-        n_turns=turns.count(),
-        n_preferences=meant.preferences().count(),
-        known=known_of(consumed_by_version(turns)),
+        taken=extent_of(meant),
     )
 
 
@@ -246,49 +235,3 @@ _KINDS = {
     "optout": "ended opt-outs",
     "export": "archives",
 }
-
-
-@require_safe
-@tenant_page(needs=Access.MANAGE)
-def audit_csv(request: HttpRequest, place: Place) -> HttpResponseBase:
-    """Send the audit log, as it is filtered, as CSV: the newest rows."""
-    rows, _ = _audited(request, place)
-    names = ("created_at", "actor", "action", "target", "detail")
-    found = rows.order_by("-created_at", "-id").values_list(*names)[:MOST_LINES]
-    return sheet(
-        f"{place.tenant.slug}-audit",
-        ["time", "who", "did", "to", "more"],
-        [
-            (when.astimezone(dt.UTC).isoformat(), *rest, json.dumps(detail, ensure_ascii=False))
-            for when, *rest, detail in found
-        ],
-    )
-
-
-def _audited(request: HttpRequest, place: Place) -> tuple[QuerySet[AuditEntry], dict[str, str]]:
-    """Return the audit rows that the query asks for, and what it chose."""
-    chosen = {
-        name: request.GET.get(name, "").strip()[:_TEXT] for name in ("who", "did", "to", "since", "until")
-    }
-    rows = AuditEntry.objects.filter(tenant_id=place.tenant.pk)
-    for name, column in (("who", "actor"), ("did", "action"), ("to", "target")):
-        if chosen[name]:
-            rows = rows.filter(**{f"{column}__startswith": chosen[name]})
-    if since := _day(chosen["since"]):
-        rows = rows.filter(created_at__gte=since)
-    if until := _day(chosen["until"]):
-        rows = rows.filter(created_at__lt=until + dt.timedelta(days=1))
-    return rows, chosen
-
-
-def _day(value: str) -> dt.datetime | None:
-    """Return the beginning of a day, UTC; raise Http404 for what is none."""
-    if not value:
-        return None
-    try:
-        day = parse_date(value)
-    except ValueError as error:
-        raise Http404 from error
-    if day is None or not 1970 < day.year < 9000:
-        raise Http404
-    return dt.datetime.combine(day, dt.time(), dt.UTC)

@@ -5,6 +5,7 @@ from django.views.generic import RedirectView
 
 from apps.dashboard import (
     adapters,
+    audit_log,
     data,
     drift,
     entrance,
@@ -65,7 +66,7 @@ _OF_A_TENANT = [
     path("settings", people.settings, name="settings"),
     path("data", data.data, name="data"),
     path("data/progress", data.progress, name="data_progress"),
-    path("data/audit.csv", data.audit_csv, name="audit_csv"),
+    path("data/audit.csv", audit_log.audit_csv, name="audit_csv"),
     path("data/exports", data.export, name="export"),
     path("data/exports/<uuid:export_id>/download", data.download_export, name="download_export"),
     path("data/exports/<uuid:export_id>/delete", data.drop_export, name="drop_export"),

@@ -14,11 +14,10 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from apps.adapters.models import Policy
-from apps.conversations.models import Turn
 from apps.governance.erasure.aged import kept_days
-from apps.governance.erasure.lineage import Known, known_of
+from apps.governance.erasure.extent import Counted, Extent, counted, extent_of
 from apps.governance.erasure.requests import announce
-from apps.governance.erasure.subjects import Meant, consumed_by_version
+from apps.governance.erasure.subjects import Meant
 from apps.governance.models import OPEN_EXPORT_STATES, Erasure, ErasureState, Export, Subject
 from kernel.tenancy import system_scope, tenant_scope
 
@@ -28,8 +27,6 @@ ACTOR = "system:retention"
 EVERY = dt.timedelta(hours=24)
 HEEDED = dt.timedelta(hours=6)
 """A sweep waits for an archive that is under way, unless that was asked for longer ago than this."""
-MOST_COUNTED = 10_000
-"""Sessions, and turns of those, that a page counts: what a page costs does not grow with what would go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,41 +37,9 @@ class Outlook:
     """None: its sessions are kept."""
     at: dt.datetime
     """When the next sweep is due; now, where it is overdue."""
-    sessions: int
-    """That go then if nobody goes on with them, counted up to `MOST_COUNTED`."""
+    sessions: Counted
+    """That go then if nobody goes on with them."""
     under_way: Erasure | None
-
-    @property
-    def is_more(self) -> bool:
-        """Whether it is more than was counted."""
-        return self.sessions > MOST_COUNTED
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """What other days would delete at once: of the oldest `MOST_COUNTED` sessions, and of as many of their turns."""
-
-    sessions: int
-    """At most one more than `MOST_COUNTED`."""
-    turns: int
-    """At most one more than `MOST_COUNTED`."""
-    known: list[Known]
-    """Versions that learned from the turns that were counted."""
-
-    @property
-    def more_sessions(self) -> bool:
-        """Whether there are more sessions than were counted."""
-        return self.sessions > MOST_COUNTED
-
-    @property
-    def more_turns(self) -> bool:
-        """Whether there are more turns in the sessions that were counted than were counted."""
-        return self.turns > MOST_COUNTED
-
-    @property
-    def is_part(self) -> bool:
-        """Whether `known` is of a part of the turns only."""
-        return self.more_sessions or self.more_turns
 
 
 def outlook(policy: Policy) -> Outlook:
@@ -82,38 +47,22 @@ def outlook(policy: Policy) -> Outlook:
     now, days = timezone.now(), kept_days(policy)
     last = _sweeps(policy.pk).first()
     at = now if last is None or days is None else max(now, _next(last, days, now))
+    due = Counted(0) if days is None else counted(Meant.aged(policy.pk, days=days, at=at).sessions())
     return Outlook(
         days=days,
         at=at,
-        sessions=0 if days is None else count_aged(policy, days=days, at=at),
+        sessions=due,
         under_way=last if last is not None and last.state == ErasureState.OPEN else None,
     )
 
 
-def count_aged(policy: Policy, *, days: int, at: dt.datetime) -> int:
-    """Return how many sessions are older than `days` at a moment, at most one more than `MOST_COUNTED`."""
-    due = Meant.aged(policy.pk, days=days, at=at).sessions()
-    return due.values("pk")[: MOST_COUNTED + 1].count()
-
-
-def would_go(policy: Policy, days: int | None) -> int:
-    """Return how many sessions another retention would delete now that the present one keeps; as `count_aged`."""
+def would_take(policy: Policy, days: int | None) -> Extent | None:
+    """Return what another retention would delete now that the present one keeps; None where that is nothing."""
     present = kept_days(policy)
     if days is None or (present is not None and days >= present):
-        return 0
-    return count_aged(policy, days=days, at=timezone.now())
-
-
-def would_take(policy: Policy, days: int | None) -> Taken | None:
-    """Return what another retention would delete now that the present one keeps; None where that is nothing."""
-    sessions = would_go(policy, days)
-    if days is None or not sessions:
         return None
-    meant = Meant.aged(policy.pk, days=days, at=timezone.now())
-    oldest = meant.sessions().order_by(*meant.oldest_first()).values("pk")[:MOST_COUNTED]
-    turns = Turn.objects.filter(session__in=oldest)
-    counted = turns.values("pk")[: MOST_COUNTED + 1].count()
-    return Taken(sessions, counted, known_of(consumed_by_version(turns[:MOST_COUNTED])))
+    taken = extent_of(Meant.aged(policy.pk, days=days, at=timezone.now()))
+    return taken if taken.sessions.number else None
 
 
 def begin_due() -> int:

@@ -20,7 +20,6 @@ LEFT_OUT = {
     "download_export": "a file",
     "audit_csv": "a file of at most 20,000 lines",
     "drift_csv": "a file of the last hundred readings of each gauge",
-    "delete": "says exactly what a deletion would take, so it counts that",
     "invitation": "one row, by a secret",
     "healthz": "asks for nothing",
     "favicon": "leads to a file",
@@ -31,6 +30,8 @@ MEANT = {
     "run_id": "run", "erasure_id": "erasure", "policy_id": "policy", "endpoint_id": "endpoint", "pk": "policy",
 }  # fmt: skip
 """Which row an address's parameter names."""
+QUERIES = {"delete": "subject=everything"}
+"""What an address is asked that is no page without a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ def every_page(tenant: str, ids: Mapping[str, Any]) -> list[Page]:
         if _is_page(route):
             known = {"tenant": tenant, **{name: ids[kind] for name, kind in MEANT.items() if kind in ids}}
             path = "/" + re.sub(r"<\w+:(\w+)>", lambda one, known=known: str(known[one[1]]), route.route)
+            if route.face == "dashboard" and route.name in QUERIES:
+                path = f"{path}?{QUERIES[route.name]}"
             found.append(Page(route.face, route.name, path))
     return found
 

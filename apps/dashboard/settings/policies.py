@@ -18,7 +18,7 @@ from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings import memory, retention
 from apps.dashboard.settings.forms import AnswerForm, ConfigForm, JudgeForm, RubricForm, complain
 from apps.dashboard.settings.judging import take_judging, take_rubric
-from apps.governance.retention import MOST_COUNTED, outlook
+from apps.governance.retention import outlook
 from apps.judging.models import JudgeSettings, Rubric
 from apps.judging.rules import active_rubric, rules_of
 from apps.learning.config import resolve
@@ -95,7 +95,6 @@ def _page(request: HttpRequest, place: Place, found: Policy, filled: dict[str, f
         use=use_of(found.pk),
         shadow_offered=settings.SHADOW_ENABLED,
         outlook=aging,
-        counted=min(aging.sessions, MOST_COUNTED),
         later=aging.at > timezone.now(),
     )
 

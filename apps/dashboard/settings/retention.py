@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from apps.adapters.models import Policy
 from apps.dashboard.places import Place
 from apps.dashboard.settings.forms import complain
-from apps.governance.retention import MOST_COUNTED, would_take
+from apps.governance.retention import would_take
 from apps.learning.config import described
 from apps.learning.configuring import configure
 from kernel.errors import AttuneError
@@ -66,8 +66,5 @@ def ask_first(request: HttpRequest, place: Place, policy: Policy, days: int | No
         policy=policy,
         days=days,
         taken=taken,
-        n_sessions=min(taken.sessions, MOST_COUNTED),
-        n_turns=min(taken.turns, MOST_COUNTED),
-        known=taken.known,
         again=[(name, value) for name, value in request.POST.items() if name not in _OF_THIS_FORM],
     )

@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from apps.governance.erasure.extent import Counted
 from apps.learning.models import TrainingRun
 
 register = template.Library()
@@ -56,6 +57,12 @@ def seconds(milliseconds: float | None) -> str:
 def thousands(value: int) -> str:
     """Return a count with its thousands apart."""
     return f"{value:,}".replace(",", "\u202f")
+
+
+@register.filter
+def counted(found: Counted) -> str:
+    """Return a count as far as it was taken."""
+    return f"more than {thousands(found.number)}" if found.is_more else thousands(found.number)
 
 
 @register.filter

@@ -4,7 +4,12 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from django.db.models import Min
+
 from apps.adapters.models import AdapterVersion, Policy, VersionState
+
+NAMED = 50
+"""Versions of a kind that a page names, the oldest of them; the rest are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,35 +18,45 @@ class Known:
 
     policy: Policy
     learned: tuple[tuple[AdapterVersion, int], ...]
-    """Versions whose own step had such samples, with how many, oldest first."""
+    """Versions whose own step had such samples, with how many, oldest first: at most `NAMED`."""
+    more_learned: int
+    """Count of such versions that are not named."""
     built_on: tuple[AdapterVersion, ...]
-    """Versions that were trained from one of those, and so hold of it what it held."""
+    """Versions that were trained from one of those, and so hold of it what it held: at most `NAMED`."""
+    more_built_on: int
+    """Count of such versions that are not named."""
     clean: AdapterVersion | None
     """The newest version ready to answer that is neither; None is version 0, the bare base."""
-
-    @property
-    def live_knows(self) -> bool:
-        """Whether the version that answers now is one of them."""
-        knowing = {version.pk for version, _ in self.learned} | {version.pk for version in self.built_on}
-        return self.policy.live_id in knowing
+    live_knows: bool
+    """Whether the version that answers now is one of them."""
 
 
 def known_of(samples: Mapping[uuid.UUID, int]) -> list[Known]:
     """Return, per policy, what became of samples that are gone (version -> how many), by the policy's name."""
     touched = AdapterVersion.objects.filter(pk__in=samples).values("policy_id")
-    policies = Policy.objects.filter(pk__in=touched).select_related("live").order_by("name")
+    policies = Policy.objects.filter(pk__in=touched).order_by("name").select_related("live")
     return [_of_policy(policy, samples) for policy in policies]
 
 
 def _of_policy(policy: Policy, samples: Mapping[uuid.UUID, int]) -> Known:
-    versions = list(AdapterVersion.objects.filter(policy=policy).defer("metrics").order_by("number"))
-    knowing = knowing_versions(((one.pk, one.parent_id) for one in versions), set(samples))
-    clean = [one for one in versions if one.pk not in knowing and one.state == VersionState.READY]
+    rows = AdapterVersion.objects.filter(policy=policy).defer("metrics")
+    first = rows.filter(pk__in=samples).aggregate(number=Min("number"))["number"]
+    # what is older than all that learned has no part in it
+    lineage = list(rows.filter(number__gte=first).order_by("number").values_list("pk", "parent_id", "state"))
+    knowing = knowing_versions(((pk, parent) for pk, parent, _ in lineage), set(samples))
+    learned = [pk for pk, _, _ in lineage if pk in samples]
+    built_on = [pk for pk, _, _ in lineage if pk in knowing and pk not in samples]
+    clean = [pk for pk, _, state in lineage if pk not in knowing and state == VersionState.READY][-1:]
+    named = rows.in_bulk([*learned[:NAMED], *built_on[:NAMED], *clean])
+    before = rows.filter(number__lt=first, state=VersionState.READY).order_by("-number")
     return Known(
         policy=policy,
-        learned=tuple((one, samples[one.pk]) for one in versions if one.pk in samples),
-        built_on=tuple(one for one in versions if one.pk in knowing and one.pk not in samples),
-        clean=clean[-1] if clean else None,
+        learned=tuple((named[pk], samples[pk]) for pk in learned[:NAMED]),
+        more_learned=len(learned[NAMED:]),
+        built_on=tuple(named[pk] for pk in built_on[:NAMED]),
+        more_built_on=len(built_on[NAMED:]),
+        clean=named[clean[0]] if clean else before.first(),
+        live_knows=policy.live_id in knowing,
     )
 
 

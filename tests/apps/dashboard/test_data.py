@@ -2,7 +2,10 @@
 
 import csv
 import datetime as dt
+import re
 import uuid
+from functools import partial
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +16,11 @@ from django.utils import timezone
 
 from apps.accounts.models import EndUser, Role
 from apps.conversations.models import Session, Turn
+from apps.dashboard import audit_log
+from apps.dashboard.lists import searched
 from apps.dashboard.sheets import harmless
 from apps.dashboard.urls import _OF_A_TENANT
-from apps.governance.erasure import work
+from apps.governance.erasure import extent, work
 from apps.governance.models import Erasure, ErasureState, Export, ExportState, Subject
 from apps.memory.models import Evidence
 from kernel import audit
@@ -142,6 +147,33 @@ def test_a_session_is_deleted_from_its_page(acme: Rows) -> None:
     assert client.get(wish.replace("&amp;", "&")).status_code == 404
 
 
+def test_more_than_is_counted_is_said_to_be_more(acme: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = browser(acme.user)
+    whole = text_of(client, f"{HERE}/delete?subject=everything")
+    for words in ("Sessions 1 Turns 2 Wishes in memory 1", "version 2 (2 samples)"):
+        assert words in whole, words
+    assert "learned from the rest" not in whole
+    monkeypatch.setattr(extent, "MOST_COUNTED", 1)
+    with tenant_scope(acme.tenant.pk):
+        Session.objects.create(user=acme.user, policy=acme.policy)
+        end_user = EndUser.objects.get().pk
+    part = text_of(client, f"{HERE}/delete?subject=everything")
+    for words in (
+        "Sessions more than 1 Turns more than 1 Wishes in memory 1",
+        "version 2 (1 sample)",
+        "learned from 1 of the turns, and others may have learned from the rest. The deletion finds them all",
+    ):
+        assert words in part, words
+    person = text_of(client, f"{HERE}/delete?subject=end_user&id={end_user}")
+    assert "Sessions 1 Turns more than 1" in person
+    with tenant_scope(acme.tenant.pk):
+        Session.objects.update(end_user=end_user)
+        Turn.objects.filter(pk=acme.turn.pk).delete()
+    assert "Sessions more than 1 Turns at least" in text_of(
+        client, f"{HERE}/delete?subject=end_user&id={end_user}"
+    )
+
+
 def test_a_person_is_found_by_name(acme: Rows) -> None:
     fill("globex")
     client = browser(acme.user)
@@ -226,7 +258,7 @@ def test_nothing_of_another_tenant_is_deleted_or_seen(acme: Rows) -> None:
         assert Erasure.objects.count() == before
 
 
-def test_the_audit_log_is_filtered(acme: Rows) -> None:
+def test_the_audit_log_is_filtered(acme: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     client = browser(acme.user)
     with tenant_scope(acme.tenant.pk):
         for number in range(60):
@@ -240,6 +272,13 @@ def test_the_audit_log_is_filtered(acme: Rows) -> None:
     assert "?who=user%3A7&amp;did=policy.&amp;before=" in page
     assert f'href="{HERE}/audit.csv?who=user%3A7&amp;did=policy.&amp;"' in page
     assert "Nothing that fits." in text_of(client, f"{HERE}?to=nowhere")
+    monkeypatch.setattr(audit_log, "searched", partial(searched, looked=50))
+    assert "None of these fit." in text_of(client, f"{HERE}?to=nowhere")
+    older = client.get(f"{HERE}?did=test.").content.decode()
+    assert "50 were looked through for this page" in older
+    (onward,) = re.findall(r'class="older"><a href="([^"]+)"', older)
+    assert "test.fill" in text_of(client, f"{HERE}{unescape(onward)}")
+    monkeypatch.undo()
     today = timezone.now().date()
     assert "policy:59" in text_of(client, f"{HERE}?since={today}&until={today}")
     assert "Nothing that fits." in text_of(client, f"{HERE}?until={today - dt.timedelta(days=1)}")

@@ -11,9 +11,8 @@ from django.utils import timezone
 from apps.accounts.models import Role
 from apps.adapters.models import Policy
 from apps.conversations.models import Session
-from apps.dashboard.settings import retention as asking
 from apps.governance import retention
-from apps.governance.erasure import work
+from apps.governance.erasure import extent, work
 from apps.governance.models import Erasure, ErasureState, Subject
 from apps.learning.configuring import configure
 from kernel.tenancy import tenant_scope
@@ -103,8 +102,7 @@ def test_more_sessions_than_are_counted_are_said_to_be_more(
 
 
 def count_up_to(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (retention, asking):
-        monkeypatch.setattr(module, "MOST_COUNTED", most)
+    monkeypatch.setattr(extent, "MOST_COUNTED", most)
 
 
 def test_more_turns_than_are_counted_are_said_to_be_more(acme: Rows, monkeypatch: pytest.MonkeyPatch) -> None:

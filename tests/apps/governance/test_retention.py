@@ -18,6 +18,7 @@ from apps.adapters.models import Policy
 from apps.conversations.models import Session, Turn, TurnKind, TurnState
 from apps.governance import retention
 from apps.governance.erasure import work
+from apps.governance.erasure.extent import Counted
 from apps.governance.erasure.subjects import Meant
 from apps.governance.export import jobs
 from apps.governance.models import Erasure, ErasureState, Export, ExportState, LearnedFrom, Subject
@@ -428,20 +429,25 @@ def test_what_will_go_and_when_is_told(acme: Rows) -> None:
     aged(acme, 10)
     with tenant_scope(acme.tenant.pk):
         policy = Policy.objects.get(pk=acme.policy.pk)
-        assert (retention.outlook(policy).days, retention.outlook(policy).sessions) == (None, 0)
-        assert [retention.would_go(policy, days) for days in (None, 365, 30, 20, 5)] == [0, 0, 1, 2, 3]
+        assert (retention.outlook(policy).days, retention.outlook(policy).sessions) == (None, Counted(0))
+        assert [would_go(policy, days) for days in (None, 365, 30, 20, 5)] == [None, None, 1, 2, 3]
     keep(acme, 30)
     with tenant_scope(acme.tenant.pk):
         policy.refresh_from_db()
         seen = retention.outlook(policy)
-        assert (seen.days, seen.sessions, seen.under_way, seen.is_more) == (30, 1, None, False)
+        assert (seen.days, seen.sessions, seen.under_way) == (30, Counted(1), None)
         assert seen.at <= timezone.now()
-        assert [retention.would_go(policy, days) for days in (None, 30, 60, 20)] == [0, 0, 0, 2]
+        assert [would_go(policy, days) for days in (None, 30, 60, 20)] == [None, None, None, 2]
     (sweep,) = swept()
     with tenant_scope(acme.tenant.pk):
         # by the next one, another of them is old enough
         seen = retention.outlook(policy)
-        assert (seen.at, seen.sessions) == (sweep.created_at + DAY, 1)
+        assert (seen.at, seen.sessions) == (sweep.created_at + DAY, Counted(1))
+
+
+def would_go(policy: Policy, days: int | None) -> int | None:
+    taken = retention.would_take(policy, days)
+    return None if taken is None else taken.sessions.number
 
 
 def test_a_configuration_that_is_not_taken_any_more_deletes_nothing(acme: Rows) -> None:
