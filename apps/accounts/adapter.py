@@ -1,12 +1,13 @@
 """How django-allauth behaves here."""
 
 import logging
-from typing import Any
+from typing import Any, ClassVar
 
 from allauth.account.adapter import DefaultAccountAdapter
 from django.conf import settings
 from django.http import HttpRequest
 
+from apps.accounts import words
 from apps.accounts.invitations import find
 
 logger = logging.getLogger(__name__)
@@ -15,6 +16,8 @@ INVITED = "invitation"  # where a browser's session keeps the token of the link 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is not typed
     """Sign-up is open to everybody, or, with SIGNUP_OPEN off, to who was invited."""
+
+    error_messages: ClassVar[dict[str, str]] = {**DefaultAccountAdapter.error_messages, **words.ACCOUNT}
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Return whether this visitor may make an account."""

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from allauth.mfa.adapter import DefaultMFAAdapter
 
+from apps.accounts import words
 from kernel.sealing import seal, unseal
 
 PURPOSE = "mfa"
@@ -14,15 +15,7 @@ SEALED = "sealed:"
 class MFAAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth is not typed
     """Seals TOTP secrets and the seeds of recovery codes with a key derived from SECRET_KEY."""
 
-    error_messages: ClassVar[dict[str, str]] = DefaultMFAAdapter.error_messages | {
-        "cannot_delete_authenticator": "Who runs the console keeps a second factor: add another one first.",
-        "cannot_generate_recovery_codes": "Recovery codes come with an app or a key: add one of these first.",
-        "incorrect_code": "This is not the code, or it was used already.",
-        "unverified_email": (
-            "Confirm every address of your account first, or take it out: under Addresses. With a second factor on an "
-            "address of somebody else, that person could never come in."
-        ),
-    }
+    error_messages: ClassVar[dict[str, str]] = {**DefaultMFAAdapter.error_messages, **words.SECOND_FACTOR}
 
     def encrypt(self, text: str) -> str:
         """Return what the database may hold."""

@@ -1,11 +1,12 @@
 """Signing in through Google or GitHub, where the installation has registered with them."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialApp, SocialLogin
 from django.http import Http404, HttpRequest
 
+from apps.accounts import words
 from apps.accounts.models import User
 from apps.dashboard.entrance import enter
 
@@ -15,6 +16,8 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  
 
     Whoever has an account already signs in with it and links the other one on the page for that.
     """
+
+    error_messages: ClassVar[dict[str, str]] = {**DefaultSocialAccountAdapter.error_messages, **words.LINKED}
 
     def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None) -> User:
         """Make the account, and its place in a tenant where no form asked for one."""

@@ -98,7 +98,10 @@ CONSOLE: dict[str, tuple[str, ...]] = {
     "admin:adapters_policy_act": ("console-confirm",),
 }
 PAGES = DASHBOARD | ACCOUNT | CONSOLE
-ERRORS = ("error-403", "error-404", "error-500", "error-form", "error-nothing-to-ask", "error-secret")
+ERRORS = (
+    *("error-403", "error-404", "error-429", "error-500"),
+    *("error-form", "error-nothing-to-ask", "error-secret"),
+)
 """Pictures of what is shown in place of any page."""
 
 WITHOUT_PICTURES: dict[str, str] = {}

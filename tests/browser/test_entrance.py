@@ -84,6 +84,20 @@ def test_who_is_invited_and_signed_in_joins_with_a_click(acme: Rows, web: str, c
         eyes.page.wait_for_url("**/t/acme/")
 
 
+def test_what_is_asked_too_often(acme: Rows, web: str, chromium: Browser) -> None:
+    del acme
+    with looking(chromium, web) as eyes:
+        page = eyes.page
+        for _ in range(6):  # five a minute for one address
+            page.goto("/accounts/password/reset/")
+            page.get_by_label("Email").fill("often@example.org")
+            page.get_by_role("button", name="Send the link").click()
+            page.get_by_role("heading", level=1).wait_for()
+        page.get_by_role("heading", name="This was asked too often").wait_for()
+        eyes.said.clear()  # of the status
+        eyes.see("error-429")
+
+
 def test_a_forgotten_password(acme: Rows, web: str, chromium: Browser) -> None:
     from allauth.account.forms import default_token_generator  # reads the settings
 

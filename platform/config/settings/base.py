@@ -165,6 +165,24 @@ ACCOUNT_EMAIL_NOTIFICATIONS = (
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Attune] "
 ACCOUNT_ADAPTER = "apps.accounts.adapter.AccountAdapter"
 ACCOUNT_SIGNUP_FORM_CLASS = "apps.dashboard.entrance.NewTenant"
+LOGIN_TRIES = 5  # that fail, for one address or one second factor, within …
+LOGIN_TRIES_WITHIN_S = 300
+ACCOUNT_RATE_LIMITS = {"login_failed": f"10/m/ip,{LOGIN_TRIES}/{LOGIN_TRIES_WITHIN_S}s/key"}
+ACCOUNT_FORMS = {
+    "login": "apps.accounts.forms.LoginForm",
+    "signup": "apps.accounts.forms.SignupForm",
+    "add_email": "apps.accounts.forms.AddEmailForm",
+    "change_password": "apps.accounts.forms.ChangePasswordForm",
+    "set_password": "apps.accounts.forms.SetPasswordForm",
+    "reset_password": "apps.accounts.forms.ResetPasswordForm",
+    "reset_password_from_key": "apps.accounts.forms.ResetPasswordKeyForm",
+    "reauthenticate": "apps.accounts.forms.ReauthenticateForm",
+    "confirm_reauthentication_code": "apps.accounts.forms.ConfirmReauthenticationCodeForm",
+}
+SOCIALACCOUNT_FORMS = {
+    "signup": "apps.accounts.forms.LinkedSignupForm",
+    "disconnect": "apps.accounts.forms.UnlinkForm",
+}
 # whom pages and mails name when something goes wrong: an address, the address of a page, or words
 OPERATOR_CONTACT = env.text("OPERATOR_CONTACT", "")
 SIGNUP_OPEN = env.flag("SIGNUP_OPEN", default=True)  # off: only who was invited signs up
@@ -186,6 +204,11 @@ MFA_ADAPTER = "apps.accounts.mfa.MFAAdapter"
 MFA_FORMS = {
     "authenticate": "apps.accounts.mfa_forms.AuthenticateForm",
     "reauthenticate": "apps.accounts.mfa_forms.ReauthenticateForm",
+    "activate_totp": "apps.accounts.mfa_forms.ActivateTOTPForm",
+    "add_webauthn": "apps.accounts.mfa_forms.AddWebAuthnForm",
+    "edit_webauthn": "apps.accounts.mfa_forms.EditWebAuthnForm",
+    "authenticate_webauthn": "apps.accounts.mfa_forms.AuthenticateWebAuthnForm",
+    "reauthenticate_webauthn": "apps.accounts.mfa_forms.ReauthenticateWebAuthnForm",
 }
 CONSOLE_REQUIRES_MFA = env.flag("CONSOLE_REQUIRES_MFA", default=False)
 LOGIN_REDIRECT_URL = "/"

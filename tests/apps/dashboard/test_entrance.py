@@ -160,7 +160,7 @@ def test_signing_in_asks_for_the_second_factor() -> None:
     assert answer["Location"] == "/accounts/2fa/authenticate/"
     assert client.get("/").status_code == 302  # not in yet
     assert (
-        "This is not the code"
+        "Code: this is not it, or it was used already."
         in client.post("/accounts/2fa/authenticate/", {"code": "000000"}).content.decode()
     )
     code = format_hotp_value(hotp_value("JBSWY3DPEHPK3PXP", next(yield_hotp_counters_from_time())))

@@ -1,0 +1,50 @@
+"""The forms of an account, as django-allauth has them, refusing in our own words."""
+
+from allauth.account import forms as account
+from allauth.socialaccount import forms as linked
+
+from apps.accounts.words import InOurWords
+
+
+class LoginForm(InOurWords, account.LoginForm):  # type: ignore[misc]  # allauth is not typed
+    """Address and password."""
+
+
+class SignupForm(InOurWords, account.SignupForm):  # type: ignore[misc]
+    """A new account."""
+
+
+class AddEmailForm(InOurWords, account.AddEmailForm):  # type: ignore[misc]
+    """One more address."""
+
+
+class ChangePasswordForm(InOurWords, account.ChangePasswordForm):  # type: ignore[misc]
+    """The password now, and a new one twice."""
+
+
+class SetPasswordForm(InOurWords, account.SetPasswordForm):  # type: ignore[misc]
+    """A first password."""
+
+
+class ResetPasswordForm(InOurWords, account.ResetPasswordForm):  # type: ignore[misc]
+    """Where the link for a new password goes."""
+
+
+class ResetPasswordKeyForm(InOurWords, account.ResetPasswordKeyForm):  # type: ignore[misc]
+    """The new password that such a link is for."""
+
+
+class ReauthenticateForm(InOurWords, account.ReauthenticateForm):  # type: ignore[misc]
+    """The password, before something delicate."""
+
+
+class ConfirmReauthenticationCodeForm(InOurWords, account.ConfirmReauthenticationCodeForm):  # type: ignore[misc]
+    """The code of a mail, before something delicate."""
+
+
+class LinkedSignupForm(InOurWords, linked.SignupForm):  # type: ignore[misc]
+    """A new account for who comes from a provider."""
+
+
+class UnlinkForm(InOurWords, linked.DisconnectForm):  # type: ignore[misc]
+    """Which account is not to sign one in any more."""
