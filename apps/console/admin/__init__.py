@@ -1,4 +1,4 @@
-"""The operators' console, one module per room. Logging in happens where everybody logs in."""
+"""The operators' console, a module for each kind of rows. Logging in happens where everybody logs in."""
 
 from allauth.account.decorators import secure_admin_login
 from allauth.account.models import EmailAddress
@@ -10,28 +10,34 @@ from django.contrib.auth.models import Group
 
 from apps.console.admin import (
     alerts,
-    conversations,
     drift,
+    feedback,
     fleet,
     judging,
     memory,
     people,
     policies,
     record,
+    sessions,
     training,
+    turns,
+    versions,
 )
 
 __all__ = [
     "alerts",
-    "conversations",
     "drift",
+    "feedback",
     "fleet",
     "judging",
     "memory",
     "people",
     "policies",
     "record",
+    "sessions",
     "training",
+    "turns",
+    "versions",
 ]
 
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
