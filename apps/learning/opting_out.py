@@ -25,7 +25,8 @@ def opt_out(
     """Take a user or an end user of a tenant out: no turn of theirs is judged or trained on from now on. Audited.
 
     Samples of theirs that wait are set aside; a running step that holds some makes no version (`withdrawn`), and what
-    committed steps have learned stays (erasure undoes that). The same again returns the row that is there.
+    committed steps have learned stays (erasure undoes that). The same again returns the row that is there. Raises NotFound
+    for who is not of the tenant, or is deleted in this moment.
     """
     who = _who(tenant_id, user_id, end_user_id)
     with transaction.atomic():
@@ -44,6 +45,7 @@ def opt_out(
         number = set_aside(
             locked(waiting).values_list("id", flat=True), SampleState.INELIGIBLE, Reason.OPTED_OUT
         )
+        _hold(end_user_id)
         audit.record(
             actor=actor,
             action="training.opt_out",
@@ -97,6 +99,15 @@ def _who(
             raise NotFound("there is no such end user", field="end_user_id")
         return {"end_user_id": end_user_id}
     raise InvalidInput("Name a user or an end user, one of them.", field="user_id")
+
+
+def _hold(end_user_id: uuid.UUID | None) -> None:
+    """Keep an end user from a deletion until the commit; NotFound for one whom a deletion has taken by then.
+
+    After samples, as a deletion takes names last.
+    """
+    if end_user_id is not None and not list(locked(EndUser.objects.filter(id=end_user_id))):
+        raise NotFound("there is no such end user", field="end_user_id")
 
 
 def _target(who: dict[str, uuid.UUID]) -> str:

@@ -1,10 +1,14 @@
 """Ask for a deletion. What a prompt could be told of it is gone in the same transaction; the rest is a worker's."""
 
 import uuid
+from collections.abc import Iterable
+from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
+from apps.conversations.models import Turn
 from apps.governance.erasure.subjects import Meant
 from apps.governance.models import Erasure, ErasureState, Subject
 from apps.memory.models import Evidence
@@ -13,6 +17,7 @@ from kernel import audit, outbox
 from kernel.errors import Conflict
 
 TASK = "workers.governance.erase"
+_WHOSE = ("policy_id", "user_id", "end_user_id")
 
 
 def asked_before(*, meant: Meant, idempotency_key: str | None) -> Erasure | None:
@@ -102,10 +107,19 @@ def _untell(meant: Meant) -> None:
     if meant.subject == Subject.EVERYTHING:
         return  # may be many rows: the worker begins with them
     wishes = meant.preferences()
-    # whoever forgets one of them by hand takes it and then what it rests on, which goes first here
-    lock_all({Person(*one) for one in wishes.values_list("policy_id", "user_id", "end_user_id")})
-    Evidence.objects.filter(turn__in=meant.turns()).delete()
+    forget_grounds(meant.turns(), of=wishes.values_list(*_WHOSE))
     wishes.delete()
+
+
+def forget_grounds(turns: QuerySet[Turn], *, of: Iterable[tuple[Any, ...]] = ()) -> None:
+    """Let no prompt be told of what turns said, in the caller's transaction; `of` more people, whose wishes go next.
+
+    Whoever forgets a wish by hand takes its person, then it, and then what it rests on: so people come first here, too.
+    """
+    grounds = Evidence.objects.filter(turn__in=turns)
+    said = grounds.values_list(*(f"preference__{name}" for name in _WHOSE)).distinct()
+    lock_all({Person(*one) for one in (*of, *said)})
+    grounds.delete()
 
 
 def _target(meant: Meant, tenant_id: uuid.UUID) -> str:

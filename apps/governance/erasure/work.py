@@ -10,13 +10,13 @@ from contextlib import suppress
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import EndUser
 from apps.conversations.models import Session, Turn, TurnState
 from apps.governance.erasure.aged import is_called_off
-from apps.governance.erasure.requests import announce
+from apps.governance.erasure.requests import announce, forget_grounds
 from apps.governance.erasure.subjects import Meant, consumed_by_version
 from apps.governance.export.jobs import end_all
 from apps.governance.models import Erasure, ErasureState, LearnedFrom, Subject
@@ -24,7 +24,7 @@ from apps.judging import spend
 from apps.judging.models import Judgement, OptOut
 from apps.learning import runs
 from apps.learning.models import Sample, SampleState
-from apps.memory.models import Preference
+from apps.memory.models import Evidence, Preference
 from apps.memory.services import forget_groundless, keep_pinned
 from kernel import audit
 from kernel.errors import Conflict
@@ -92,6 +92,9 @@ def _step(erasure_id: uuid.UUID) -> Step:
         found = _some_sessions(due, meant)
         sessions, turns = _some_turns(found)
         if not sessions:
+            if meant.subject != Subject.AGED:
+                # since it was asked for, a judge may have said what prompts would be told meanwhile
+                forget_grounds(Turn.objects.filter(session__in=due))
             _note(
                 erasure,
                 {},
@@ -210,17 +213,20 @@ def _forget_people(erasure: Erasure, meant: Meant) -> bool:
 def _forget_unheard(people: QuerySet[EndUser]) -> Mapping[str, int]:
     """Delete some end users of whom nothing is left but the name; return what is gone.
 
-    One who opted out is kept, as a name: without it, whatever that person says next would be learned from.
+    One who opted out is kept, as a name: without it, whatever that person says next would be learned from. A wish that
+    rests on nothing any more is told to nobody, and goes along.
     """
+    grounds = Evidence.objects.filter(preference=OuterRef("pk"))
+    told = Preference.objects.filter(~Q(own_words="") | Exists(grounds), end_user=OuterRef("pk"))
     idle = people.filter(
         ~Exists(OptOut.objects.filter(end_user=OuterRef("pk"), ended_at=None)),
         ~Exists(Session.objects.filter(end_user=OuterRef("pk"))),
-        ~Exists(Preference.objects.filter(end_user=OuterRef("pk"))),
+        ~Exists(told),
     )
     # locked: a request that names one of them waits, and then makes that one anew
-    held = list(locked(idle, to_delete=True)[:ROWS_AT_ONCE])
-    said = Session.objects.filter(end_user__in=held).values_list("end_user_id", flat=True)
-    _, gone = EndUser.objects.filter(pk__in={one.pk for one in held} - set(said)).delete()
+    held = list(locked(idle, to_delete=True).values_list("pk", flat=True)[:ROWS_AT_ONCE])
+    # whoever was waited for may have said, wished or refused something for one of them
+    _, gone = idle.filter(pk__in=held).delete()
     return gone
 
 

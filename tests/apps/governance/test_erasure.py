@@ -13,74 +13,27 @@ from django.utils import timezone
 
 from apps.accounts.models import EndUser, Membership
 from apps.adapters.models import AdapterVersion
-from apps.conversations.models import Feedback, Session, Turn, TurnKind, TurnState
+from apps.conversations.models import Session, Turn, TurnKind, TurnState
 from apps.governance.erasure import work
 from apps.governance.erasure.lineage import known_of
-from apps.governance.erasure.requests import request_erasure
-from apps.governance.erasure.subjects import Meant
 from apps.governance.erasure.work import Step
 from apps.governance.export import files, jobs
 from apps.governance.models import Erasure, ErasureState, Export, ExportState, LearnedFrom, Subject
-from apps.judging.models import Hint, Judgement, JudgementState, JudgeSpend, OptOut, Vote
+from apps.judging.models import Judgement, JudgementState, JudgeSpend, OptOut
 from apps.keys.models import ApiKey
-from apps.learning.accounts import books
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from apps.memory.models import Evidence, Lesson, Preference
 from apps.memory.people import Person
-from apps.memory.services import by_hand
+from apps.memory.services import by_hand, forget_groundless
 from kernel.errors import InvalidInput, NotFound
 from kernel.models import AuditEntry, OutboxMessage
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows, fill
+from tests.apps.governance.erasing import SAID, agrees, asked, done, left, more
 from tests.apps.memory.told import told_now
 from tests.locks import wait_for_a_lock
 from workers import upkeep
 from workers.governance import erase
-
-SAID = (Session, Turn, Sample, Judgement, Vote, Hint, Feedback, Evidence)
-
-
-def asked(rows: Rows, subject: Subject, key: uuid.UUID | None = None) -> Erasure:
-    with tenant_scope(rows.tenant.pk):
-        return request_erasure(tenant_id=rows.tenant.pk, meant=Meant(subject, key), actor="user:x")
-
-
-def done(erasure: Erasure) -> Erasure:
-    erase(tenant_id=str(erasure.tenant_id), erasure_id=str(erasure.pk))
-    with system_scope("look"):
-        return Erasure.objects.get(pk=erasure.pk)
-
-
-def left(rows: Rows) -> dict[str, int]:
-    """Return how many rows of what was said a tenant has."""
-    with tenant_scope(rows.tenant.pk):
-        return {model.__name__: model._default_manager.count() for model in SAID}
-
-
-def agrees(rows: Rows) -> bool:
-    with tenant_scope(rows.tenant.pk):
-        return books().problems == []
-
-
-def more(rows: Rows, turns: int, **values: Any) -> Session:
-    """Add a session of failed turns, one after the other."""
-    with tenant_scope(rows.tenant.pk):
-        session = Session.objects.create(user=rows.user, policy=rows.policy, **values)
-        parent = None
-        for number in range(turns):
-            parent = Turn.objects.create(
-                session=session,
-                policy=rows.policy,
-                parent=parent,
-                state=TurnState.FAILED,
-                messages=[{"role": "user", "content": f"secret {number}"}],
-                request_hash="0" * 64,
-                body_sha256="0" * 64,
-            )
-            Sample.objects.create(
-                policy=rows.policy, turn=parent, source="live", state=SampleState.INELIGIBLE, reason="failed"
-            )
-    return session
 
 
 def test_a_session_goes_with_all_that_was_made_of_it(acme: Rows) -> None:
@@ -267,8 +220,9 @@ def test_the_second_of_two_looks_again_where_the_first_is_done_by_then(
     assert made.state == ErasureState.OPEN
 
 
-def test_a_wish_that_is_forgotten_by_hand_and_with_its_person_goes_once(
-    acme: Rows, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("subject", [Subject.END_USER, Subject.SESSION])
+def test_a_wish_that_is_forgotten_by_hand_and_with_its_person_or_session_goes_once(
+    acme: Rows, monkeypatch: pytest.MonkeyPatch, subject: Subject
 ) -> None:
     """By hand it is taken first and then what it rests on; the deletion waits for the person, with neither in hand."""
     with tenant_scope(acme.tenant.pk):
@@ -278,13 +232,14 @@ def test_a_wish_that_is_forgotten_by_hand_and_with_its_person_goes_once(
     assert wish.end_user_id is not None
     real, ends = by_hand.bury, []
 
-    def forget_the_person() -> None:
+    def forget_both() -> None:
         try:
-            ends.append(asked(acme, Subject.END_USER, wish.end_user_id).state)
+            key = wish.end_user_id if subject == Subject.END_USER else acme.session.pk
+            ends.append(asked(acme, subject, key).state)
         finally:
             connection.close()
 
-    asking = threading.Thread(target=forget_the_person)
+    asking = threading.Thread(target=forget_both)
 
     def bury(row: Preference, reason: str) -> None:
         asking.start()
@@ -297,6 +252,8 @@ def test_a_wish_that_is_forgotten_by_hand_and_with_its_person_goes_once(
     asking.join()
     assert ends == [ErasureState.OPEN]
     with tenant_scope(acme.tenant.pk):
+        assert not Evidence.objects.filter(preference=wish).exists()
+        forget_groundless()
         assert not Preference.objects.filter(pk=wish.pk).exists()
 
 
