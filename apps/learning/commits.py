@@ -17,7 +17,7 @@ from apps.learning.drift import readings
 from apps.learning.endings import close, config_of, held_by, refuse_samples, release, requeue
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainingRun
 from apps.learning.runs import LeaseLost
-from apps.learning.withdrawn import withdraw
+from apps.learning.withdrawn import keep_no_words, withdraw
 from kernel import outbox
 from kernel.errors import NotFound
 
@@ -127,6 +127,7 @@ def _nothing(run: TrainingRun, policy: Policy, result: StepResult) -> None:
         own = str(sample.outcome.get("reason") or "")
         sample.reason = Reason.NOT_TAKEN.say(own or result.reason or result.code)
         sample.save()
+    keep_no_words(sample.id for sample in samples)
     _learn_from(policy, run, result, samples)
     close(run, RunState.NO_OP, result.reason)
     schedule.consider(policy_id=policy.id)

@@ -18,6 +18,7 @@ from apps.learning.config import TrainingConfig, resolve
 from apps.learning.drift.pauses import why_paused
 from apps.learning.endings import close, give_up, lose, release, requeue
 from apps.learning.models import OPEN_RUN_STATES, RewardBaseline, RunState, Sample, SampleState, TrainingRun
+from apps.learning.withdrawn import keep_no_words
 from kernel import audit, clock
 from kernel.errors import Conflict, InvalidInput, NotFound
 from kernel.tenancy import tenant_scope
@@ -220,9 +221,12 @@ def put_down(*, run_id: uuid.UUID, fence: int) -> None:
 
 def set_aside(*, run_id: uuid.UUID, fence: int, sample_id: uuid.UUID, reason: str) -> None:
     """Drop one sample of a run that the caller holds: the trainer cannot take it."""
-    Sample.objects.filter(
+    held = Sample.objects.filter(
         id=sample_id, run_id=run_id, run__fence=fence, run__state=RunState.RUNNING, state=SampleState.CLAIMED
-    ).update(state=SampleState.DROPPED, reason=reason[:200])
+    )
+    with transaction.atomic():
+        if held.update(state=SampleState.DROPPED, reason=reason[:200]):
+            keep_no_words([sample_id])
 
 
 def expire_leases() -> int:

@@ -22,7 +22,7 @@ from apps.learning.rules.batch import take
 from apps.learning.rules.staleness import Staleness, weight
 from apps.learning.rules.trigger import called_for
 from apps.learning.waiting import order_of, queue_of
-from apps.learning.withdrawn import withdraw
+from apps.learning.withdrawn import keep_no_words, withdraw
 from kernel import outbox
 from kernel.errors import InvalidInput
 from kernel.locks import locked
@@ -106,6 +106,7 @@ def prune(policy: Policy, config: TrainingConfig) -> Lineage:
         # whoever writes one of them anew holds it and waits for this policy
         useless = locked(waiting.filter(version_id=version_id), skip_locked=True)
         ids = list(useless.values_list("id", flat=True))
+        keep_no_words(ids)
         if staleness is None:
             Sample.objects.filter(id__in=ids).update(
                 state=SampleState.INELIGIBLE, reason=Reason.OTHER_BRANCH.say()

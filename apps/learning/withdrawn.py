@@ -55,6 +55,11 @@ def set_aside(ids: Iterable[uuid.UUID], state: SampleState, reason: Reason) -> i
     )
 
 
+def keep_no_words(ids: Iterable[uuid.UUID]) -> None:
+    """Empty what shadow samples among these (locked by the caller) would have taught: they are over, the words stay with the wishes."""
+    Sample.objects.filter(id__in=list(ids), source=TurnKind.SHADOW).update(hints=[])
+
+
 def _unwanted(policy: Policy, taught: dict[uuid.UUID, list[dict[str, object]] | None]) -> set[uuid.UUID]:
     """Return the shadow samples that teach what is deleted, overruled or worded in another way by now."""
     if not taught:

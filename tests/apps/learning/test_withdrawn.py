@@ -1,6 +1,6 @@
 """What may teach no more teaches nothing: whoever opts out, is erased or changes a wish is heard until the commit."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from pytest_django import Settings
@@ -9,6 +9,7 @@ from apps.adapters.models import AdapterVersion
 from apps.conversations.models import Session, TurnKind
 from apps.engines.models import Engine, EngineState
 from apps.judging.models import OptOut
+from apps.judging.reasons import Reason
 from apps.learning import commits, runs
 from apps.learning.accounts import books
 from apps.learning.commits import StepResult
@@ -18,12 +19,13 @@ from apps.memory import services as memory
 from apps.memory.models import Preference
 from kernel.tenancy import tenant_scope
 from tests.apps.learning.artefacts import write_files
-from tests.apps.learning.ledger import add_samples, made, queue_run, runs_of, states_of
+from tests.apps.learning.ledger import HINT, add_samples, made, queue_run, runs_of, states_of
 from tests.fake_engine import FakeEngine
-from tests.tenants import Somebody, add_somebody
+from tests.tenants import Somebody, add_somebody, add_version
 from workers import shadow
 
 WISH = "Answer in one short sentence."
+TOO_LONG = Reason.NOT_TAKEN.say("too long")
 FAILED = StepResult(outcome="failed", code="no_space", reason="no space left on the device")
 
 
@@ -192,3 +194,47 @@ def test_what_is_learned_by_then_may_be_learned_on(somebody: Somebody, engine: F
         wanted = [{"id": str(preference.id), "revision": 1}]
         assert kept == [[{"text": "", "prompt_ids": [], "preferences": wanted}]] * 8
     assert states_of(somebody) == {"consumed": 8}
+
+
+def _is_stale(somebody: Somebody, run: TrainingRun) -> None:
+    add_version(somebody.policy, 9)
+    runs.claim_run(run_id=run.id)
+
+
+def _is_on_another_branch(somebody: Somebody, run: TrainingRun) -> None:
+    left = add_version(somebody.policy, 1, live=False)
+    Sample.objects.update(version=left)
+    runs.claim_run(run_id=run.id)
+
+
+def _changes_nothing(somebody: Somebody, run: TrainingRun) -> None:
+    taken = claim(somebody, run)
+    result = StepResult(outcome="no_op", code="no_signal", reason="nothing to learn")
+    commits.commit_run(run_id=run.id, fence=taken.fence, result=result)
+
+
+def _cannot_be_taken(somebody: Somebody, run: TrainingRun) -> None:
+    taken = claim(somebody, run)
+    for sample in taken.samples:
+        runs.set_aside(run_id=run.id, fence=taken.fence, sample_id=sample.id, reason=TOO_LONG)
+
+
+@pytest.mark.parametrize("end", [_is_stale, _is_on_another_branch, _changes_nothing, _cannot_be_taken])
+def test_a_shadow_sample_that_is_over_keeps_no_words_of_the_wish(
+    somebody: Somebody, engine: FakeEngine, end: Callable[[Somebody, TrainingRun], None]
+) -> None:
+    """Whoever deletes the wish later would leave a copy of it there."""
+    _, run = shadow_samples(somebody)
+    with tenant_scope(somebody.tenant.id):
+        end(somebody, run)
+        assert set(Sample.objects.values_list("state", flat=True)) <= {"dropped", "ineligible"}
+        assert list(Sample.objects.exclude(hints=[])) == []
+        assert books().problems == []
+
+
+def test_a_live_sample_that_is_over_keeps_what_was_said_of_it(somebody: Somebody) -> None:
+    add_samples(somebody, 8)
+    with tenant_scope(somebody.tenant.id):
+        _is_on_another_branch(somebody, queue_run(somebody))
+        assert set(Sample.objects.values_list("hints__0__text", flat=True)) == {HINT}
+    assert states_of(somebody) == {"ineligible": 8}
