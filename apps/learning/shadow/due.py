@@ -2,7 +2,7 @@
 
 import uuid
 
-from django.db.models import Max, Q
+from django.db.models import F, Max, Q
 
 from apps.adapters.models import Policy
 from apps.conversations.models import TurnKind
@@ -17,7 +17,8 @@ from kernel.locks import locked
 def candidates() -> list[tuple[uuid.UUID, uuid.UUID]]:
     """Return (tenant, policy) of those in scope that are told something or taught, those that waited longest first.
 
-    What left the prompt is taught on until no version is better, so the lesson says it where no preference does.
+    Who was never taught comes before all others. What left the prompt is taught on until no version is better, so the
+    lesson says it where no preference does.
     """
     told = Preference.objects.filter(state=PreferenceState.ACTIVE).values("policy_id")
     taught = Lesson.objects.filter(state=LessonState.TEACHING).values("policy_id")
@@ -25,7 +26,7 @@ def candidates() -> list[tuple[uuid.UUID, uuid.UUID]]:
         Policy.objects.filter(Q(pk__in=told) | Q(pk__in=taught))
         .filter(training_enabled=True, tenant__training_enabled=True)
         .annotate(last=Max("lessons__changed_at"))
-        .order_by("last", "pk")
+        .order_by(F("last").asc(nulls_first=True), "pk")
     )
     return list(rows.values_list("tenant_id", "pk"))
 

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
-from apps.accounts.models import EndUser
+from apps.accounts.models import EndUser, Tenant
 from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.models import Session, Turn, TurnKind, TurnState
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
@@ -268,6 +268,39 @@ def test_who_trains_on_nothing_is_not_taught(somebody: Somebody) -> None:
         somebody.policy.save()
         pause(policy_id=somebody.policy.id, actor="test", reason="drift")
     assert wave(somebody) == "training is paused: drift"
+
+
+def test_who_waited_longest_is_taught_first_and_who_never_was_before_them(db: None) -> None:
+    ago = timezone.now() - dt.timedelta(hours=3)
+    made = []
+    for number in range(4):
+        one = add_somebody(f"tenant-{number}")
+        want(one)
+        made.append(one.policy.pk)
+        if number in (0, 1):
+            assert isinstance(wave(one), Wave)  # makes its lesson
+            with tenant_scope(one.tenant.id):
+                Lesson.objects.update(changed_at=ago - number * dt.timedelta(hours=1))
+    with system_scope("look"):
+        assert [policy for _, policy in candidates()] == [made[2], made[3], made[1], made[0]]
+
+
+def test_only_who_is_told_or_taught_something_and_may_learn_is_a_candidate(db: None) -> None:
+    told, taught, over, deleted, off, tenant_off = (add_somebody(name) for name in "abcdef")
+    for one in (told, off, tenant_off, deleted):
+        want(one)
+    with tenant_scope(deleted.tenant.id):
+        row = Preference.objects.get()
+        services.delete_preference(preference_id=row.pk, user_id=None, actor="test")
+    for one, state in ((taught, LessonState.TEACHING), (over, LessonState.HELD)):
+        with tenant_scope(one.tenant.id):
+            Lesson.objects.create(policy=one.policy, user=one.user, key="1" * 64, state=state)
+    with tenant_scope(off.tenant.id):
+        Policy.objects.update(training_enabled=False)
+    with system_scope("test"):
+        Tenant.objects.filter(pk=tenant_off.tenant.pk).update(training_enabled=False)
+        found = candidates()
+    assert set(found) == {(one.tenant.pk, one.policy.pk) for one in (told, taught)}
 
 
 def test_what_one_of_several_people_wants_is_told_and_not_taught(somebody: Somebody) -> None:
