@@ -53,6 +53,9 @@ class FakeEngine:
         self.adapters: dict[str, str] = {}
         self.reply: Callable[[Request], tuple[Token, ...]] = lambda _: ONE_SHORT_SENTENCE
         self.score: Callable[[str | None, int], float] = lambda _adapter, token: -1.0 - (token % 7) / 16
+        self.score_of: Callable[[Request, int], float] = lambda request, token: self.score(
+            request.adapter, token
+        )
         self.delay_s = 0.0  # before each token
         self.load_s = 0.0  # an adapter takes this long to load
         self.max_loaded_loras = 8
@@ -256,7 +259,7 @@ class FakeEngine:
             event["meta_info"]["input_token_logprobs"] = [
                 # the real one calls its vocabulary's last token 0 here, with the last token's own score
                 [
-                    None if start + i == 0 else self.score(request.adapter, token),
+                    None if start + i == 0 else self.score_of(request, token),
                     token if token < self.vocab_size - 1 else 0,
                     None,
                 ]

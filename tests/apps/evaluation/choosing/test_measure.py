@@ -20,6 +20,7 @@ from apps.evaluation.choosing.measure import (
 )
 from tests.apps.evaluation.choosing.test_figures import BASE, TOLD
 from tests.fake_engine import FakeEngine
+from tests.fake_generation import END_OF_TURN, Request, Token
 
 WISH = "Answer in one short sentence."
 
@@ -59,6 +60,54 @@ def test_a_reply_is_on_topic_where_its_own_question_makes_it_likelier(engine: Fa
     answer = Answer([5, 6], text="Oui.", whole=True)
     assert Replied(asked[0], answer, [-1.0, -1.0], [-3.0, -3.0], [-1.0, -1.5]).is_on_topic
     assert not Replied(asked[0], answer, [-1.0, -1.5], [-3.0, -3.0], [-1.0, -1.0]).is_on_topic
+
+
+def test_each_reply_is_scored_after_its_question_told_and_untold_and_after_another_of_its_shape(
+    engine: FakeEngine,
+) -> None:
+    """By the base, whoever wrote it; the version itself is asked for what it was told nothing of."""
+    asked = questions(WISH)
+    prompts = {
+        prompt: (one.at, name)
+        for one in asked
+        for name, prompt in (("told", one.told), ("untold", one.untold))
+    }
+    seen: set[tuple[str | None, int, str, int]] = set()
+
+    def reply(request: Request) -> tuple[Token, ...]:
+        at, _ = prompts.get(tuple(request.input_ids), (0, ""))
+        return Token(200 + at, "x"), Token(END_OF_TURN, "")
+
+    def score_of(request: Request, token: int) -> float:
+        ids = tuple(request.input_ids)
+        said = [kind for prompt, kind in prompts.items() if ids[: len(prompt)] == prompt]
+        if not said:  # what any version should still know
+            return -1.0
+        (at, name), wrote = said[0], ids[-2] - 200
+        if token == END_OF_TURN:
+            seen.add((request.adapter, at, name, wrote))
+        if name == "untold":
+            return -2.0
+        return -1.0 if at == wrote else -3.0
+
+    engine.reply, engine.score_of = reply, score_of
+    teacher = measure_teacher(url=engine.url, hint=WISH, room=lambda: 8)
+    by_the_base = {
+        (None, at, name, wrote)
+        for wrote in range(16)
+        for at, name in ((wrote, "told"), (wrote, "untold"), ((wrote + 2) % 16, "told"))
+    }
+    assert seen == by_the_base
+    stick = teacher.yardstick
+    assert (stick.threshold, stick.told.on_topic, stick.untold.on_topic) == (1.0, 16, 16)
+    assert (stick.told.passes, stick.untold.passes, stick.untold.closeness) == (16, 16, -2.0)
+
+    seen.clear()
+    engine.adapters["p-v1"] = "x"
+    version = AdapterVersion(id=uuid.uuid4(), served_name="p-v1", state=VersionState.READY)
+    measured = measure_version(url=engine.url, version=version, hint=WISH, teacher=teacher, room=lambda: 8)
+    assert seen == by_the_base | {("p-v1", at, "untold", at) for at in range(16)}
+    assert (measured.on_topic, measured.passes, measured.closeness, measured.k3) == (16, 16, -2.0, 0.0)
 
 
 def test_while_it_teaches_half_of_the_questions_are_asked_until_that_half_passes(engine: FakeEngine) -> None:
