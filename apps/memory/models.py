@@ -18,7 +18,7 @@ class PreferenceState(models.TextChoices):
 
     ACTIVE = "active"
     LEARNED = "learned"  # the weights hold it: it left the prompt
-    SUPERSEDED = "superseded"  # the same person said the opposite later
+    SUPERSEDED = "superseded"  # the same person said the opposite, or the same more exactly, later
     DELETED = "deleted"  # a tombstone without words
 
 

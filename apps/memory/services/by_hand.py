@@ -8,7 +8,8 @@ from apps.accounts.models import EndUser
 from apps.adapters.models import Policy
 from apps.memory.models import KEPT, Preference, PreferenceState, Source
 from apps.memory.people import Person
-from apps.memory.services.entries import MOST, Wish, bury, create, make_room, revive, same_as, settle
+from apps.memory.sameness import Wish
+from apps.memory.services.entries import MOST, bury, create, make_room, revive, same_as, settle
 from apps.memory.text import checked
 from kernel import audit
 from kernel.errors import Conflict, NotFound

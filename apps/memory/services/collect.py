@@ -9,7 +9,8 @@ from apps.conversations.models import Feedback, Turn, TurnKind, TurnState
 from apps.judging.selectors import verdict
 from apps.memory.models import Evidence, Preference, PreferenceState, Source
 from apps.memory.people import Person
-from apps.memory.services.entries import Wish, create, make_room, revive, same_as, settle
+from apps.memory.sameness import Wish
+from apps.memory.services.entries import create, make_room, revive, same_as, says_already, settle
 from apps.memory.text import overheard
 
 logger = logging.getLogger(__name__)
@@ -72,6 +73,8 @@ def _heard(person: Person, turn: Turn, wish: Wish, source: Source) -> Preference
     ).exists():
         return None
     row = same_as(person, wish)
+    if row is None or row.state == PreferenceState.SUPERSEDED:
+        row = says_already(person, wish) or row
     if row is not None and mine.filter(preference=row).exists():
         return None
     if row is None:

@@ -1,31 +1,17 @@
 """What every change of preferences has in common: finding the same one, settling contradictions, bounding how many."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from apps.memory.models import KEPT, Preference, PreferenceState, Source
 from apps.memory.people import Person
+from apps.memory.sameness import Wish, is_same, says_more
 from apps.memory.selectors import with_words
-from apps.memory.text import Compared, compare, is_near
-from apps.memory.topics import excludes, is_general, topics_of
+from apps.memory.topics import excludes, is_general
 from kernel.locks import locked
 
 MOST = 100
 """Preferences of one person that are kept; over it the weakest that nobody typed or pinned goes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """A preference's words as they are compared and filed."""
-
-    words: str
-    compared: Compared
-    topics: tuple[str, ...]
-
-    @classmethod
-    def of(cls, words: str) -> "Wish":
-        """Return what `words` say."""
-        return cls(words, compare(words), tuple(topics_of(words)))
+_HOLDS = (PreferenceState.ACTIVE, PreferenceState.LEARNED)
 
 
 def same_as(person: Person, wish: Wish) -> Preference | None:
@@ -35,7 +21,16 @@ def same_as(person: Person, wish: Wish) -> Preference | None:
     if exact is not None:
         return exact
     for row in with_words(rows).exclude(words="").order_by("id"):
-        if set(row.topics) == set(wish.topics) and is_near(compare(row.words), wish.compared):
+        if is_same(Wish.of(row.words), wish):
+            found: Preference = row
+            return found
+    return None
+
+
+def says_already(person: Person, wish: Wish) -> Preference | None:
+    """Return the person's preference that holds and says all of a wish and more, if there is one."""
+    for row in with_words(Preference.objects.filter(**person.rows(), state__in=_HOLDS)).order_by("id"):
+        if says_more(Wish.of(row.words), wish):
             found: Preference = row
             return found
     return None
@@ -55,21 +50,25 @@ def create(person: Person, wish: Wish, *, source: Source, typed: bool, pinned: b
 
 
 def settle(person: Person, newest: Preference, *, by_hand: bool) -> None:
-    """Let the newest of a person's contradicting preferences hold; what was pinned yields only to what is done by hand."""
-    rivals = [
-        row
-        for row in locked(
-            Preference.objects.filter(
-                **person.rows(), state__in=(PreferenceState.ACTIVE, PreferenceState.LEARNED)
-            )
-        )
-        if row.pk != newest.pk and excludes(row.topics, newest.topics)
-    ]
+    """Let the newest of a person's contradicting preferences hold; what was pinned yields only to what is done by hand.
+
+    Of two that say the same, one of them more exactly, the newer one that says more holds, unless the other one was typed or pinned.
+    """
+    holding = Preference.objects.filter(**person.rows(), state__in=_HOLDS)
+    others = [row for row in locked(holding) if row.pk != newest.pk]
+    rivals = [row for row in others if excludes(row.topics, newest.topics)]
     kept = next((row for row in rivals if row.pinned), None)
     if kept is not None and not by_hand:
         supersede([newest], by=kept, reason="a pinned preference says otherwise")
         return
     supersede(rivals, by=newest, reason="the opposite was said later")
+    words = dict(with_words(holding).values_list("pk", "words"))
+    if newest.pk not in words:
+        return
+    wish = Wish.of(words[newest.pk])
+    overheard = [row for row in others if row.pk in words and not (row.pinned or row.own_words)]
+    said = [row for row in overheard if says_more(wish, Wish.of(words[row.pk]))]
+    supersede(said, by=newest, reason="it was said more exactly later")
 
 
 def supersede(rows: Iterable[Preference], *, by: Preference, reason: str) -> None:

@@ -95,6 +95,61 @@ def test_the_same_in_other_words_is_one_preference_with_more_evidence(somebody: 
     assert words_told(somebody) == [HINT]
 
 
+def test_how_it_is_asked_for_makes_no_second_preference(somebody: Somebody) -> None:
+    hear(somebody, "Answer in one short sentence.")
+    hear(somebody, "Cut your answer down to one short sentence.")
+    hear(somebody, "Say it in one short sentence and stop.")
+    assert words_told(somebody) == ["Answer in one short sentence."]
+    with tenant_scope(somebody.tenant.id):
+        assert Preference.objects.get().evidence.count() == 3
+
+
+def test_what_says_more_is_told_instead(somebody: Somebody) -> None:
+    hear(somebody, "Use a numbered list.")
+    hear(somebody, "Use a numbered list of three points.")
+    assert words_told(somebody) == ["Use a numbered list of three points."]
+    less, more = kept(somebody)
+    assert (less.state, less.superseded_by_id, less.reason) == (
+        "superseded",
+        more.id,
+        "it was said more exactly later",
+    )
+    # what is said again is said already
+    hear(somebody, "Use a numbered list.")
+    hear(somebody, "Give me numbered lists.")
+    assert words_told(somebody) == ["Use a numbered list of three points."]
+    with tenant_scope(somebody.tenant.id):
+        assert more.evidence.count() == 3
+    delete(somebody, more)
+    assert words_told(somebody) == []
+    hear(somebody, "Use a numbered list.")
+    assert words_told(somebody) == ["Use a numbered list."]
+
+
+def test_what_was_typed_or_pinned_stands_beside_what_says_more(somebody: Somebody) -> None:
+    add(somebody, "Use a numbered list.")
+    hear(somebody, "Give a short answer.")
+    edit(somebody, kept(somebody)[1], pinned=True)
+    hear(somebody, "Use a numbered list of three points.")
+    hear(somebody, "Give a short answer of ten words.")
+    assert sorted(words_told(somebody)) == [
+        "Give a short answer of ten words.",
+        "Give a short answer.",
+        "Use a numbered list of three points.",
+        "Use a numbered list.",
+    ]
+
+
+def test_a_learned_one_is_asked_for_again_in_other_words(somebody: Somebody) -> None:
+    hear(somebody, "Answer in one short sentence.")
+    (row,) = kept(somebody)
+    version = add_version(somebody.policy)
+    with tenant_scope(somebody.tenant.id):
+        services.retire(entries=[said(row)], version=version, reason="it holds")
+    hear(somebody, "Cut it down to one short sentence.")
+    assert [one.state for one in kept(somebody)] == ["active"]
+
+
 def test_the_opposite_said_later_holds_alone(somebody: Somebody) -> None:
     hear(somebody, "Give a shorter answer.")
     hear(somebody, "Give a longer and more detailed answer.")

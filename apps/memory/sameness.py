@@ -1,0 +1,68 @@
+"""When two wishes are one: said in other words, or the one says all that the other does, and more. No model is asked."""
+
+import re
+from dataclasses import dataclass
+
+from apps.memory.text import DENIALS, Compared, compare, is_near
+from apps.memory.topics import topics_of
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A preference's words as they are compared and filed."""
+
+    words: str
+    compared: Compared
+    topics: tuple[str, ...]
+
+    @classmethod
+    def of(cls, words: str) -> "Wish":
+        """Return what `words` say."""
+        return cls(words, compare(words), tuple(topics_of(words)))
+
+    @property
+    def content(self) -> frozenset[str]:
+        """The stems of its words that do not only ask for it."""
+        return frozenset(compare(_ENDS.sub("", self.words)).stems) - _ASKS
+
+
+def is_same(one: Wish, other: Wish) -> bool:
+    """Return whether two say the same: nearly the same words, or the same of the same topics but for how it is asked for.
+
+    "Cut it down to one short sentence" and "Say it in one short sentence, and stop" are one wish. Where no topic is known,
+    how it is asked for may be all that it says ("Explain the code", "Skip the code").
+    """
+    if set(one.topics) != set(other.topics):
+        return False
+    return is_near(one.compared, other.compared) or (bool(one.topics) and one.content == other.content)
+
+
+def says_more(one: Wish, other: Wish) -> bool:
+    """Return whether `one` says all that `other` does and more: "a numbered list of three points", "a numbered list".
+
+    Not where what it adds may limit when it holds ("short answers when I am at work"), or denies something.
+    """
+    if not other.topics or not set(other.topics) <= set(one.topics) or not other.content < one.content:
+        return False
+    adds = frozenset(re.findall(r"[\w'-]+", one.words.casefold())) - frozenset(
+        re.findall(r"[\w'-]+", other.words.casefold())
+    )
+    return not adds & (_LIMITS | DENIALS)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# as stems
+_ASKS = _words(
+    "say tell put get speak talk describe show explain turn let cut trim reduce shorten sum stick limit restrict send do call address"
+    " down up into back just now still again"
+)
+_LIMITS = _words(
+    "about after before during except for if on only questions topics until unless when whenever where while"
+)
+_ENDS = re.compile(
+    r"\b(?:and|then)\s+(?:then\s+)?(?:stop|no more|nothing (?:more|else)|that is (?:all|it)|that's (?:all|it)|leave it at that)\b",
+    re.IGNORECASE,
+)
