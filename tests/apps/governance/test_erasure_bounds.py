@@ -25,7 +25,7 @@ from apps.learning.opting_out import opt_out
 from apps.memory.models import Evidence, Lesson, LessonState, Preference
 from apps.memory.people import Person
 from apps.memory.services import by_hand, remember
-from kernel.errors import NotFound
+from kernel.errors import Conflict, NotFound
 from kernel.models import OutboxMessage
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows
@@ -129,6 +129,51 @@ def test_who_left_the_tenant_can_be_deleted_by_what_they_said(acme: Rows) -> Non
         asked(acme, Subject.MEMBER, silent.pk)
     with pytest.raises(NotFound):
         asked(acme, Subject.MEMBER, gone.pk)
+
+
+def test_who_is_being_deleted_is_found_again_when_nothing_tells_of_them_any_more(acme: Rows) -> None:
+    gone, said = member(acme.tenant, Role.MEMBER), more(acme, 1)
+    with tenant_scope(acme.tenant.pk):
+        Session.objects.filter(pk=said.pk).update(user=gone)
+        Membership.objects.filter(user=gone).delete()
+    erasure = asked(acme, Subject.MEMBER, gone.pk)
+    with tenant_scope(acme.tenant.pk):
+        Session.objects.filter(pk=said.pk).delete()
+    assert asked(acme, Subject.MEMBER, gone.pk) == erasure
+
+
+def test_a_key_that_asked_for_one_deletion_asks_for_no_other(acme: Rows) -> None:
+    other = more(acme, 1)
+    asked(acme, Subject.SESSION, acme.session.pk, once="one")
+    asked(acme, Subject.EVERYTHING, once="all")
+    for subject, key, once in (
+        (Subject.SESSION, other.pk, "one"),
+        (Subject.END_USER, None, "all"),  # of one whose name is not known any more
+    ):
+        with pytest.raises(Conflict) as refused:
+            asked(acme, subject, key, once=once)
+        assert refused.value.code == "idempotency_key_reused"
+    assert asked(acme, Subject.SESSION, acme.session.pk, once="one").subject_id == acme.session.pk
+
+
+def test_a_person_who_is_in_hand_is_waited_for_before_a_wish_of_theirs_is_touched(acme: Rows) -> None:
+    """Also where a wish rests on nothing that was said."""
+    wish = typed(acme, "Answer in French.", "another")
+    states: list[str] = []
+
+    def forget() -> None:
+        try:
+            states.append(asked(acme, Subject.END_USER, wish.end_user_id).state)
+        finally:
+            connection.close()
+
+    deletion = threading.Thread(target=forget)
+    with tenant_scope(acme.tenant.pk), transaction.atomic():
+        Person(wish.policy_id, wish.user_id, wish.end_user_id).lock()
+        deletion.start()
+        wait_for_a_lock()
+    deletion.join()
+    assert states == [ErasureState.OPEN]
 
 
 def test_everything_takes_what_members_typed_and_leaves_what_came_after(
