@@ -26,7 +26,7 @@ from apps.memory.models import Evidence, Lesson, LessonState, Preference
 from apps.memory.people import Person
 from apps.memory.services import by_hand, remember
 from kernel.errors import Conflict, NotFound
-from kernel.models import OutboxMessage
+from kernel.models import AuditEntry, OutboxMessage
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows
 from tests.apps.dashboard.conftest import member
@@ -197,6 +197,33 @@ def test_everything_takes_what_members_typed_and_leaves_what_came_after(
     assert done(asked(acme, Subject.EVERYTHING)).pk != erasure.pk
     with tenant_scope(acme.tenant.pk):
         assert (Preference.objects.count(), EndUser.objects.count()) == (0, 0)
+
+
+def test_two_workers_take_turns_and_lose_no_count(acme: Rows) -> None:
+    erasure = asked(acme, Subject.SESSION, acme.session.pk)
+
+    def go_on() -> None:
+        try:
+            done(erasure)
+        finally:
+            connection.close()
+
+    second = threading.Thread(target=go_on)
+    with tenant_scope(acme.tenant.pk), transaction.atomic():
+        Erasure.objects.filter(pk=erasure.pk).update(deleted={"turn": 5})
+        second.start()
+        wait_for_a_lock()
+    second.join()
+    with tenant_scope(acme.tenant.pk):
+        assert Erasure.objects.get(pk=erasure.pk).deleted["turn"] == 7
+
+
+def test_a_message_that_comes_late_says_nothing_of_what_is_done_again(acme: Rows) -> None:
+    after = done(asked(acme, Subject.SESSION, acme.session.pk))
+    again = done(after)
+    assert (again.finished_at, again.moved_at) == (after.finished_at, after.moved_at)
+    with system_scope("look"):
+        assert AuditEntry.objects.filter(action="data.deleted").count() == 1
 
 
 def test_samples_of_several_steps_are_summed_up(acme: Rows, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from apps.governance.erasure.subjects import Meant
 from apps.governance.models import Subject
 from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
+from tests.apps.governance.sweeping import aged
 from tests.services import owner_url
 
 SESSIONS = 20_000  # every other one of the end user, the others of the member alone; two turns each
@@ -129,6 +130,19 @@ def test_it_is_counted_to_the_bound_and_one_further(acme: Rows, monkeypatch: pyt
                 assert [samples for _, samples in taken.known[0].learned] == [turns.number]
             nothing = extent_of(wishes[Subject.MEMBER])
             assert (nothing.sessions, nothing.turns, nothing.known) == (Counted(0), Counted(0), [])
+
+
+def test_of_everything_the_turns_are_counted_whatever_their_sessions(
+    acme: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oldest sessions, up to the bound, are empty."""
+    for _ in range(2):
+        aged(acme, 40, turns=0)
+    monkeypatch.setattr(extent, "MOST_COUNTED", 2)
+    with tenant_scope(acme.tenant.pk):
+        taken = extent_of(Meant(Subject.EVERYTHING))
+        assert (taken.sessions, taken.turns) == (Counted(2, is_more=True), Counted(2))
+        assert [samples for _, samples in taken.known[0].learned] == [2]
 
 
 def test_a_page_names_some_versions_and_counts_the_rest(acme: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
