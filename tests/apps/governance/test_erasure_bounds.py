@@ -334,22 +334,28 @@ def test_a_session_that_somebody_holds_is_passed_over(acme: Rows) -> None:
 def test_a_step_that_ended_before_it_could_be_cancelled_is_told_of(
     acme: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Nothing that a step holds goes before the step is over: what its version learned is counted."""
     with tenant_scope(acme.tenant.pk):
-        run = TrainingRun.objects.create(
-            policy=acme.policy, state=RunState.RUNNING, trigger="threshold", lease_until=timezone.now() + SOON
+        ended = TrainingRun.objects.filter(pk=acme.run.pk).values().get()
+        TrainingRun.objects.filter(pk=acme.run.pk).update(
+            state=RunState.RUNNING, lease_until=timezone.now() + SOON, finished_at=None
         )
-        Sample.objects.filter(turn=acme.turn).update(state=SampleState.CLAIMED, run=run, consumed_at=None)
+        Sample.objects.filter(turn=acme.turn).update(
+            state=SampleState.CLAIMED, run=acme.run, consumed_at=None
+        )
     real = runs.cancel_run
 
     def ends_first(*, run_id: uuid.UUID, actor: str) -> TrainingRun:
-        Sample.objects.filter(run=run_id).update(state=SampleState.READY, run=None)
-        TrainingRun.objects.filter(pk=run_id).update(state=RunState.NO_OP, lease_until=None)
+        Sample.objects.filter(run=run_id).update(state=SampleState.CONSUMED, consumed_at=timezone.now())
+        TrainingRun.objects.filter(pk=run_id).update(**ended)
         return real(run_id=run_id, actor=actor)
 
     monkeypatch.setattr(runs, "cancel_run", ends_first)
-    assert done(asked(acme, Subject.SESSION, acme.session.pk)).state == ErasureState.DONE
+    erasure = done(asked(acme, Subject.SESSION, acme.session.pk))
+    assert erasure.state == ErasureState.DONE
     with tenant_scope(acme.tenant.pk):
-        assert TrainingRun.objects.get(pk=run.pk).state == RunState.NO_OP
+        assert TrainingRun.objects.get(pk=acme.run.pk).state == RunState.SUCCEEDED
+        assert LearnedFrom.objects.get(erasure=erasure, version=acme.version).samples == 2
 
 
 def test_no_prompt_is_told_of_what_is_judged_after_it_was_asked_for(acme: Rows) -> None:
