@@ -11,6 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import EndUser
+from apps.adapters.models import AdapterVersion, VersionState
 from apps.governance.erasure import extent, lineage
 from apps.governance.erasure.extent import Counted, extent_of
 from apps.governance.erasure.subjects import Meant
@@ -19,6 +20,7 @@ from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
 from tests.apps.governance.sweeping import aged
 from tests.services import owner_url
+from tests.tenants import add_version
 
 SESSIONS = 20_000  # every other one of the end user, the others of the member alone; two turns each
 
@@ -159,3 +161,21 @@ def test_a_page_names_some_versions_and_counts_the_rest(acme: Rows, monkeypatch:
         )
         (known,) = lineage.known_of({acme.version.pk: 2})
         assert (known.clean, known.live_knows) == (acme.older, True)
+
+
+def test_the_newest_version_of_another_branch_is_the_one_to_go_back_to(acme: Rows) -> None:
+    """Trained from the base after a rollback, they know nothing of what the older branch learned."""
+    for number in (3, 4):
+        add_version(acme.policy, number, live=False)
+    with tenant_scope(acme.tenant.pk):
+        AdapterVersion.objects.filter(number=4).update(state=VersionState.RETIRED)
+        newest = add_version(acme.policy, 5, live=False)
+        (known,) = lineage.known_of({acme.older.pk: 3})
+        assert (known.built_on, known.clean, known.live_knows) == ((acme.version,), newest, True)
+        AdapterVersion.objects.filter(pk=newest.pk).update(state=VersionState.RETIRED)
+        (known,) = lineage.known_of({acme.older.pk: 3})
+        assert known.clean is not None
+        assert known.clean.number == 3
+        (known,) = lineage.known_of({newest.pk: 3})  # of those before it, the newest too
+        assert known.clean is not None
+        assert known.clean.number == 3
