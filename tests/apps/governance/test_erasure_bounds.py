@@ -199,6 +199,16 @@ def test_everything_takes_what_members_typed_and_leaves_what_came_after(
         assert (Preference.objects.count(), EndUser.objects.count()) == (0, 0)
 
 
+def test_wishes_go_some_at_a_time(acme: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words in ("Answer in German.", "Use bullet points."):
+        typed(acme, words)
+    monkeypatch.setattr(work, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(work, "STEPS_A_MESSAGE", 1)
+    assert done(asked(acme, Subject.EVERYTHING)).deleted["preference"] == 2
+    with tenant_scope(acme.tenant.pk):
+        assert Preference.objects.count() == 1
+
+
 def test_two_workers_take_turns_and_lose_no_count(acme: Rows) -> None:
     erasure = asked(acme, Subject.SESSION, acme.session.pk)
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from apps.accounts.models import EndUser
 from apps.adapters.models import Policy
-from apps.conversations.models import Session
+from apps.conversations.models import Session, Turn, TurnState
 from apps.governance import retention
 from apps.governance.erasure import extent, work
 from apps.governance.erasure.extent import Counted
@@ -19,6 +19,7 @@ from apps.governance.erasure.subjects import Meant, consumed_by_version
 from apps.governance.export import jobs
 from apps.governance.models import Erasure, ErasureState, Export
 from apps.learning.models import Sample, SampleState
+from apps.memory.models import Evidence
 from kernel.models import OutboxMessage
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows, fill
@@ -220,6 +221,20 @@ def test_a_name_that_nobody_has_said_anything_under_is_no_matter_of_age(acme: Ro
     assert sweep.deleted == {"sample": 1, "session": 1, "turn": 1}
     with tenant_scope(acme.tenant.pk):
         assert EndUser.objects.count() == 2
+
+
+def test_what_was_said_is_told_on_while_a_sweep_waits_for_a_reply(acme: Rows) -> None:
+    """Age takes what wishes rest on with the turns, not before: what is pinned then keeps its words."""
+    older(acme, 40)
+    keep(acme, 30)
+    with tenant_scope(acme.tenant.pk):
+        grounds = set(Evidence.objects.values_list("pk", flat=True))
+        Sample.objects.filter(turn=acme.turn).delete()
+        Turn.objects.filter(pk=acme.turn.pk).update(state=TurnState.PENDING, completed_at=None, reply=None)
+    (sweep,) = swept()
+    assert (sweep.state, sweep.reason) == (ErasureState.OPEN, "waits for a reply that is being written")
+    with tenant_scope(acme.tenant.pk):
+        assert set(Evidence.objects.values_list("pk", flat=True)) == grounds != set()
 
 
 def test_days_are_counted_from_when_the_sweep_was_begun(acme: Rows) -> None:
