@@ -49,6 +49,8 @@ def estimate(plan: Plan, past: Mapping[RunKey, Past]) -> Estimate:
                 telling = plan.terms.idle_minutes * 60 + TELL_S
                 seconds, at_most, requests = seconds + telling, at_most + telling, requests + 2
             continue
+        if METHODS[key.method].trains and "idled" not in past[key].steps:
+            seconds, at_most = seconds + plan.terms.idle_minutes * 60, at_most + plan.terms.idle_minutes * 60
         each = _session_s(plan, key, past)
         done = len(past[key].sessions)
         seconds += max(0, _sessions(plan, key, past) - done) * each

@@ -5,11 +5,10 @@ import itertools
 import time
 from typing import Any
 
+from apps.evaluation.personalization.idle import leave_alone
 from apps.evaluation.personalization.run import Run
 from apps.evaluation.users import plan_sessions
 
-LOOK_EVERY_S = 5.0
-NOTED_EVERY_S = 60.0
 QUESTIONS = 10
 """A user who is content with so many first replies in a row has nothing to complain of."""
 
@@ -24,7 +23,7 @@ async def run_once(run: Run) -> None:
     if told["complained"]:
         if run.method.memory:
             await run.step("first_request", lambda: _first_request(run))
-        await run.step("idled", lambda: _idle(run))
+        await run.step("idled", lambda: leave_alone(run))
     await run.platform.rest(run.subject)
     await run.step("held_out", lambda: _exam(run))
     await run.step("ended", lambda: _outcome(run))
@@ -58,33 +57,6 @@ async def _tell(run: Run) -> dict[str, Any]:
 async def _first_request(run: Run) -> dict[str, Any]:
     """Measure what a first request gets now, with what is remembered in its prompt."""
     return await run.exam(await run.live_version(), memory=True)
-
-
-async def _idle(run: Run) -> dict[str, Any]:
-    """Leave the platform alone for the idle minutes, then put it to rest.
-
-    Notes when which version was live, as `/v1/models` says, and what the platform did meanwhile.
-    """
-    began = time.monotonic()
-    seen = [[0.0, await run.live_version()]]
-    noted = began
-    while (left := run.terms.idle_minutes * 60 - (time.monotonic() - began)) > 0:
-        await asyncio.sleep(min(LOOK_EVERY_S, left))
-        version = await run.live_version()
-        if version != seen[-1][1]:
-            seen.append([round(time.monotonic() - began, 1), version])
-            run.progress.note(run.key, f"version {version} is live after {seen[-1][0]:.0f} s")
-        if time.monotonic() - noted >= NOTED_EVERY_S:
-            noted = time.monotonic()
-            run.progress.note(run.key, f"waits, {max(0.0, left) / 60:.0f} min to go")
-    await run.platform.rest(run.subject)
-    return {
-        "minutes": run.terms.idle_minutes,
-        "live": seen,
-        "version": await run.live_version(),
-        "preferences": await run.preferences() if run.method.memory else {},
-        "account": await run.platform.account(run.subject),
-    }
 
 
 async def _exam(run: Run) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Terms:
     patience_s: float = 60.0
     """Where the policy trains: so long at most the user stays away for a newer version to answer, seconds."""
     idle_minutes: float = 10.0
-    """Told once: how long nobody talks after the complaint, minutes."""
+    """How long nobody talks at the end, where the policy trains, minutes: after the one complaint, or after the last session."""
     settles_s: float = 5.0
     """Told once: from the complaint to the first request after it, seconds."""
 
@@ -117,6 +117,8 @@ class Plan:
                 "switches": [method.trains, method.memory, method.shadow],
                 "max_tokens": MAX_TOKENS,
             }
+            if self.terms.mode == "sessions":
+                said["after_the_last_session"] = "idle minutes"
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from apps.evaluation.personalization.idle import leave_alone
 from apps.evaluation.personalization.journal import Line
 from apps.evaluation.personalization.run import PLACES, Run
 from apps.evaluation.users import plan_sessions
@@ -29,7 +30,11 @@ def converged_at(sessions: Mapping[int, Line], *, in_a_row: int) -> int | None:
 
 
 async def run_sessions(run: Run) -> None:
-    """Talk until the user is content or the cap is reached, then measure what is live. Goes on where the journal ends."""
+    """Talk until the user is content or the cap is reached, leave what learns alone, then measure what is live.
+
+    Goes on where the journal ends; interrupted in the idle minutes, they begin anew. Whoever is content soon has said so little that nothing of it is in the
+    weights yet: what a method makes of it while nobody waits is part of it, and every one that trains has the same minutes.
+    """
     terms, past = run.terms, run.past
     abreast = PLACES if run.method.still else 1
     while converged_at(past.sessions, in_a_row=terms.in_a_row) is None:
@@ -41,6 +46,8 @@ async def run_sessions(run: Run) -> None:
         await asyncio.gather(*(_session(run, number) for number in missing[:abreast]))
         if not run.method.still and converged_at(past.sessions, in_a_row=terms.in_a_row) is None:
             await _stay_away(run, version=before)
+    if run.method.trains:
+        await run.step("idled", lambda: leave_alone(run))
     await run.platform.rest(run.subject)
     await run.step("held_out", lambda: _exam(run, memory=False))
     if run.method.memory:

@@ -29,8 +29,12 @@ class Sheet:
 def sheets_of(report: Mapping[str, Any]) -> list[Sheet]:
     """Return the report's tables."""
     once = report["mode"] == "once"
-    sheets = [_once_methods(report) if once else _methods(report), _held_out(report), _guards(report)]
-    sheets += [_idle_minutes(report)] if once else []
+    sheets = [
+        _once_methods(report) if once else _methods(report),
+        _held_out(report),
+        _guards(report),
+        _idle_minutes(report),
+    ]
     claims = tuple(
         ({True: "yes", False: "no", None: "not known yet"}[claim["holds"]], claim["claim"], _figures(claim))
         for claim in report["claims"]

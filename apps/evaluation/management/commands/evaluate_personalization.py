@@ -93,7 +93,7 @@ class Command(BaseCommand):
             "--idle-minutes",
             type=float,
             default=_D.idle_minutes,
-            help=f"--mode once: minutes without talk after the complaint (default {_D.idle_minutes:g}).",
+            help=f"Minutes without talk at the end, for what trains (default {_D.idle_minutes:g}).",
         )
         add("--parallel", type=int, default=1, help="Runs side by side (default 1).")
         add("--minutes", type=float, help="Stop beginning things after so long; the next call goes on.")

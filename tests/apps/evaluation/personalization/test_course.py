@@ -77,6 +77,23 @@ async def test_convergence_is_counted_to_the_third_right_first_reply(tmp_path: P
     assert held["mean_tokens"] > 0
 
 
+async def test_what_trains_is_left_alone_after_the_last_session_and_measured_then(tmp_path: Path) -> None:
+    plan = plan_of("opd", "frozen", "memory", "joined")
+    path = tmp_path / "state.jsonl"
+    async with FakeWorld() as world:
+        assert await _done(world, path, plan)
+    with Journal(path, code="abc") as journal:
+        past = journal.past(plan)
+    lines = read(path)
+    for key in (OPD, JOINED):
+        events = [line["event"] for line in lines if line["run"] == str(key)]
+        assert events.index("idled") > max(n for n, event in enumerate(events) if event == "session")
+        assert events.index("idled") < events.index("held_out")
+        assert past[key].steps["idled"]["minutes"] == 0
+        assert past[key].steps["idled"]["version"] == past[key].steps["held_out"]["version"]
+    assert "idled" not in past[FROZEN].steps | past[MEMORY].steps
+
+
 async def test_a_run_that_does_not_converge_counts_as_the_cap(tmp_path: Path) -> None:
     plan = plan_of("frozen")
     async with FakeWorld() as world:
