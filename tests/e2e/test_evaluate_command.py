@@ -79,7 +79,7 @@ def test_a_benchmark_is_interrupted_goes_on_and_reports(tmp_path: Path) -> None:
             home,
             out,
             *("--methods", "frozen", "opd", "--sessions", "3", "--turns", "3", "--questions", "4"),
-            *("--replies", "2", "--idle", "1", "--patience", "45", *more),
+            *("--replies", "2", "--idle", "1", "--patience", "45", "--idle-minutes", "0.1", *more),
         )
 
     first = run("--minutes", "0.05")
