@@ -74,16 +74,20 @@ def opt_in(
     return bool(ended)
 
 
-def _out(tenant_id: uuid.UUID, actor: str, who: dict[str, uuid.UUID]) -> tuple[OptOut, bool]:
+def _out(
+    tenant_id: uuid.UUID, actor: str, who: dict[str, uuid.UUID], *, tries: int = 3
+) -> tuple[OptOut, bool]:
     """Return the row by which somebody is out, and whether it was made now: one that is there may end at this moment."""
-    while True:
-        try:
-            with transaction.atomic():
-                return OptOut.objects.create(tenant_id=tenant_id, actor=actor, **who), True
-        except IntegrityError:
-            there = OptOut.objects.filter(tenant_id=tenant_id, ended_at=None, **who).first()
-            if there is not None:
-                return there, False
+    try:
+        with transaction.atomic():
+            return OptOut.objects.create(tenant_id=tenant_id, actor=actor, **who), True
+    except IntegrityError:
+        there = OptOut.objects.filter(tenant_id=tenant_id, ended_at=None, **who).first()
+        if there is not None:
+            return there, False
+        if tries == 1:
+            raise
+    return _out(tenant_id, actor, who, tries=tries - 1)
 
 
 def _who(

@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from apps.memory.text import DENIALS, Compared, compare, is_near
+from apps.judging.backends.cue.lexicon import FORMS
+from apps.memory.text import Compared, compare, is_near
 from apps.memory.topics import topics_of
 
 
@@ -38,16 +39,13 @@ def is_same(one: Wish, other: Wish) -> bool:
 
 
 def says_more(one: Wish, other: Wish) -> bool:
-    """Return whether `one` says all that `other` does and more: "a numbered list of three points", "a numbered list".
+    """Return whether `one` says all that `other` does and more of its form: "a numbered list of three points", "a numbered list".
 
-    Not where what it adds may limit when it holds ("short answers when I am at work"), or denies something.
+    Whatever else it adds may limit when it holds ("short answers at work"), or deny something.
     """
     if not other.topics or not set(other.topics) <= set(one.topics) or not other.content < one.content:
         return False
-    adds = frozenset(re.findall(r"[\w'-]+", one.words.casefold())) - frozenset(
-        re.findall(r"[\w'-]+", other.words.casefold())
-    )
-    return not adds & (_LIMITS | DENIALS)
+    return all(stem.isdigit() or stem in _FORMS for stem in one.content - other.content)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -59,8 +57,8 @@ _ASKS = _words(
     "say tell put get speak talk describe show explain turn let cut trim reduce shorten sum stick limit restrict send do call address"
     " down up into back just now still again"
 )
-_LIMITS = _words(
-    "about after before during except for if on only questions topics until unless when whenever where while"
+_FORMS = frozenset(stem for word in FORMS for stem in compare(word).stems) | _words(
+    "one two three four five six seven eight nine ten twenty fifty hundred"
 )
 _ENDS = re.compile(
     r"\b(?:and|then)\s+(?:then\s+)?(?:stop|no more|nothing (?:more|else)|that is (?:all|it)|that's (?:all|it)|leave it at that)\b",

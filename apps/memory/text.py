@@ -114,7 +114,7 @@ def is_near(one: Compared, other: Compared) -> bool:
     if one.fingerprint == other.fingerprint:
         return True
     a, b = set(one.stems), set(other.stems)
-    if a & DENIALS != b & DENIALS:
+    if a & _DENY != b & _DENY:
         return False
     return len(a & b) >= 0.8 * len(a | b)
 
@@ -136,7 +136,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-DENIALS = _words("no not never without don't dont avoid stop less fewer non")
+_DENY = _words("no not never without don't dont avoid stop less fewer non")
 # words that frame a wish and say nothing of it
 _FRAME = _words(
     "a an the please pls just only answer answers answering reply replies respond response responses give make write"

@@ -7,10 +7,10 @@ from apps.judging.backends.cue.lexicon import FORMS, LANGUAGES, VERBS
 
 _DENIED = re.compile(
     # "no more than two" sets a bound, "there is no list" says what is missed
-    r"\b(?:(?<!there is )(?<!there was )(?<!there are )(?<!there were )(?:no|not)(?! (?:more|longer|larger|bigger) than\b)|never|without|don't|dont|avoid|stop|less|fewer|skip|drop|omit|remove|lose"
+    r"\b(?:(?<!there is )(?<!there was )(?<!there are )(?<!there were )(?<!there's )(?:no|not)(?! (?:more|less|fewer|longer|shorter|larger|bigger) than\b)|never|without|don't|dont|avoid|stop|(?:less|fewer)(?! than\b)|skip|drop|omit|remove|lose"
     r"|(?:leave|take) (?:out|away))\s+(?:\w+\s+){0,2}$"
     # a row of things: "without bold, lists or boxes"; "no essays, a list" is none
-    r"|\b(?:without|avoid|omit|remove|(?:leave|take) (?:out|away))\s+(?:(?:the|any|all)\s+)?"
+    r"|\b(?:without|never|avoid|skip|drop|omit|remove|(?:leave|take) (?:out|away))\s+(?:(?:the|any|all)\s+)?"
     r"(?:\w+(?:\s+\w+)?(?:,\s*(?:and\s+|or\s+)?|\s+(?:and|or|nor)\s+)(?:(?:the|any|all)\s+)?){1,3}$"
 )
 _POLES: tuple[tuple[str, str, str, re.Pattern[str]], ...] = tuple(

@@ -117,7 +117,7 @@ class Plan:
                 "switches": [method.trains, method.memory, method.shadow],
                 "max_tokens": MAX_TOKENS,
             }
-            if self.terms.mode == "sessions":
+            if self.terms.mode == "sessions" and method.trains:
                 said["after_the_last_session"] = "idle minutes"
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -32,8 +32,9 @@ def converged_at(sessions: Mapping[int, Line], *, in_a_row: int) -> int | None:
 async def run_sessions(run: Run) -> None:
     """Talk until the user is content or the cap is reached, leave what learns alone, then measure what is live.
 
-    Goes on where the journal ends; interrupted in the idle minutes, they begin anew. Whoever is content soon has said so little that nothing of it is in the
-    weights yet: what a method makes of it while nobody waits is part of it, and every one that trains has the same minutes.
+    Goes on where the journal ends; interrupted in the idle minutes, they begin anew. Whoever is content soon has said so
+    little that nothing of it is in the weights yet: what a method makes of it while nobody waits is part of it, and every
+    one that trains has the same minutes.
     """
     terms, past = run.terms, run.past
     abreast = PLACES if run.method.still else 1

@@ -68,13 +68,15 @@ def remember(*, turn_id: uuid.UUID) -> list[Preference]:
 def _heard(person: Person, turn: Turn, wish: Wish, source: Source) -> Preference | None:
     """Count a turn for a preference; None where that was done before, or what it said was deleted."""
     mine = Evidence.objects.filter(turn=turn)
-    if mine.filter(
-        preference__fingerprint=wish.compared.fingerprint, preference__state=PreferenceState.DELETED
-    ).exists():
+    deleted = mine.filter(preference__state=PreferenceState.DELETED)
+    if deleted.filter(preference__fingerprint=wish.compared.fingerprint).exists():
         return None
-    row = same_as(person, wish)
-    if row is None or row.state == PreferenceState.SUPERSEDED:
-        row = says_already(person, wish) or row
+    # it may have counted for one in other words, or for one that said more
+    if wish.topics and deleted.filter(preference__topics__contains=list(wish.topics)).exists():
+        return None
+    row, words = same_as(person, wish), wish.words
+    if (row is None or row.state == PreferenceState.SUPERSEDED) and (more := says_already(person, wish)):
+        row, words = more, ""  # what says less is not what is told, should all else that it rests on go
     if row is not None and mine.filter(preference=row).exists():
         return None
     if row is None:
@@ -83,7 +85,13 @@ def _heard(person: Person, turn: Turn, wish: Wish, source: Source) -> Preference
         revive(row, "asked for again")
     elif row.state == PreferenceState.SUPERSEDED:
         revive(row)
+    grounds = [(turn.pk, words)]
+    if words and not row.evidence.exclude(words="").exists():
+        # the oldest one has the words that are told: those without any come after it
+        grounds += row.evidence.order_by("created_at", "id").values_list("turn_id", "words")
+        row.evidence.all().delete()
     if row.evidence.count() < MOST_EVIDENCE:
-        Evidence.objects.create(tenant_id=turn.tenant_id, preference=row, turn=turn, words=wish.words)
+        for turn_id, said in grounds:
+            Evidence.objects.create(tenant_id=turn.tenant_id, preference=row, turn_id=turn_id, words=said)
     settle(person, row, by_hand=False)
     return row

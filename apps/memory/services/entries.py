@@ -52,7 +52,8 @@ def create(person: Person, wish: Wish, *, source: Source, typed: bool, pinned: b
 def settle(person: Person, newest: Preference, *, by_hand: bool) -> None:
     """Let the newest of a person's contradicting preferences hold; what was pinned yields only to what is done by hand.
 
-    Of two that say the same, one of them more exactly, the newer one that says more holds, unless the other one was typed or pinned.
+    Of two that say the same, one of them more exactly, the newer one that says more holds alone, unless the other one was
+    typed or pinned.
     """
     holding = Preference.objects.filter(**person.rows(), state__in=_HOLDS)
     others = [row for row in locked(holding) if row.pk != newest.pk]

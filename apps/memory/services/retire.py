@@ -27,7 +27,7 @@ _HELD_ELSEWHERE = """
         WHERE preference.state = %s
           AND (preference.held_by_id IS NULL OR preference.held_by_id IS DISTINCT FROM policy.live_id)
     ), lineage AS (
-        SELECT live_id AS version_id, min(depth) AS lowest FROM held WHERE live_id IS NOT NULL GROUP BY live_id
+        SELECT live_id AS version_id, min(depth) AS lowest FROM held WHERE live_id IS NOT NULL AND held_by_id IS NOT NULL GROUP BY live_id
         UNION ALL
         SELECT version.parent_id, lineage.lowest
         FROM lineage JOIN adapters_adapterversion AS version ON version.id = lineage.version_id

@@ -6,6 +6,7 @@ from django.db import transaction
 
 from apps.adapters.models import Policy
 from apps.memory.models import LAST_HOUR, MOST_BUDGET_TOKENS, MOST_SHADOW_TOKENS, MemorySetting
+from apps.memory.selectors import setting_of
 from kernel import audit
 from kernel.errors import InvalidInput
 
@@ -30,6 +31,9 @@ def set_setting(*, policy: Policy, actor: str, **values: Any) -> MemorySetting:
             raise InvalidInput(f"there is no setting of memory called {name}", field=name)
         if name in MOST and value is not None and not 0 <= value <= MOST[name]:
             raise InvalidInput(f"{name} lies between 0 and {MOST[name]}", field=name)
+    unset = setting_of(policy.pk)
+    if unset._state.adding and all(getattr(unset, name) == value for name, value in values.items()):  # noqa: SLF001
+        return unset
     with transaction.atomic():
         MemorySetting.objects.get_or_create(policy=policy, defaults={"tenant_id": policy.tenant_id})
         row = MemorySetting.objects.select_for_update(of=("self",), no_key=True).get(policy=policy)

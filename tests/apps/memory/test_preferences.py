@@ -126,6 +126,22 @@ def test_what_says_more_is_told_instead(somebody: Somebody) -> None:
     assert words_told(somebody) == ["Use a numbered list."]
 
 
+def test_what_said_less_is_not_told_once_what_said_more_goes(somebody: Somebody) -> None:
+    first = hear(somebody, "Use a numbered list of three points.")
+    second = hear(somebody, "Use a numbered list.")
+    with tenant_scope(somebody.tenant.id):
+        Evidence.objects.filter(turn=first).delete()
+    assert words_told(somebody) == []
+    hear(somebody, "Use a numbered list of three points.")
+    (row,) = kept(somebody)
+    assert words_told(somebody) == ["Use a numbered list of three points."]
+    # deleted, a second look at the same turn does not bring the lesser one back
+    delete(somebody, row)
+    with tenant_scope(somebody.tenant.id):
+        services.remember(turn_id=second.id)
+    assert words_told(somebody) == []
+
+
 def test_what_was_typed_or_pinned_stands_beside_what_says_more(somebody: Somebody) -> None:
     add(somebody, "Use a numbered list.")
     hear(somebody, "Give a short answer.")

@@ -35,6 +35,9 @@ def test_the_same_but_for_how_it_is_asked_for(one: str, other: str, same: bool) 
         # what is added limits when it holds, denies, or nothing is known to be shared
         ("Give short answers when I am at work.", "Give short answers.", False),
         ("Give short answers about cooking.", "Give short answers.", False),
+        ("Answer in one short sentence at work.", "Answer in one short sentence.", False),
+        ("Give short answers to my kids.", "Give short answers.", False),
+        ("Answer in a list, but don\u2019t number it.", "Answer in a list.", False),
         ("Use a numbered list without numbers.", "Use a numbered list.", False),
         ("Mention prices and names.", "Mention prices.", False),
         ("A short answer in French.", "Answer in German.", False),
