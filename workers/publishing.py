@@ -7,9 +7,7 @@ from django.db import transaction
 
 from apps.adapters import publishing
 from apps.adapters.models import AdapterVersion
-from apps.engines.replies import EngineBusy, EngineUnavailable
 from apps.evaluation.choosing import gate
-from apps.evaluation.choosing.measure import Interrupted
 from apps.learning import schedule
 from apps.learning.commits import ask_to_publish
 from apps.memory import services as memory
@@ -21,16 +19,14 @@ from workers.tasks import task
 logger = logging.getLogger(__name__)
 
 RETRY_S = 5.0
-LATER_S = 60.0
-"""After what a moment does not mend: an engine that refuses the question, files that are gone."""
 
 
 @task("workers.publishing.publish")
 def publish(*, tenant_id: str, version_id: str) -> None:
     """Preflight, load, probe, choose and point; then see whether the next batch waits already.
 
-    While no engine can be asked, one breaks or refuses in the middle, people ask while a choice is to be made, or its yardstick
-    is not there, nothing is decided, and it is tried again.
+    While no engine can be asked, one breaks in the middle, people ask while a choice is to be made, or its yardstick is
+    not there, nothing is decided: the version says what it waits for, and it is tried again.
     One at a time for a version: to choose takes a minute of an engine, and the message may come twice.
     """
     with tenant_scope(tenant_id), alone(f"publish:{version_id}") as first:
@@ -40,23 +36,16 @@ def publish(*, tenant_id: str, version_id: str) -> None:
         try:
             gate.check_measurable(version)
             publishing.publish(version.id, choose=gate.choose)
-        except (EngineUnavailable, EngineBusy, Interrupted) as error:
-            logger.info("%s waits: %s", version.served_name, error.message)
-            _again(version, after_s=RETRY_S)
-            return
         except AttuneError as error:
-            logger.warning(
-                "%s could not be published now (%s): %s", version.served_name, error.code, error.message
-            )
-            _again(version, after_s=LATER_S)
+            if not publishing.mends_with_time(error):
+                raise
+            logger.info("%s waits: %s", version.served_name, error.message)
+            with transaction.atomic():
+                publishing.note_waiting(version, error.message)
+                ask_to_publish(version, delay_s=RETRY_S)
             return
         with transaction.atomic():
             schedule.consider(policy_id=version.policy_id)
-
-
-def _again(version: AdapterVersion, *, after_s: float) -> None:
-    with transaction.atomic():
-        ask_to_publish(version, delay_s=after_s)
 
 
 @task("workers.publishing.look_what_is_held")

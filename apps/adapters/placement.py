@@ -13,7 +13,7 @@ from apps.engines import registry, selectors
 from apps.engines.loading import Placed, Result, Wanted, place_everywhere
 from apps.engines.models import DesiredAdapter
 from apps.engines.probe import Expectation
-from apps.engines.replies import AdapterMissing, EngineUnavailable
+from apps.engines.replies import AdapterMissing, AdapterRefused, EngineUnavailable
 from apps.engines.room import make_room
 from kernel.errors import AttuneError, Conflict
 
@@ -106,7 +106,7 @@ def _warm(version: AdapterVersion) -> None:
     urls = [engine.url for engine in selectors.ready_engines()]
     if selectors.refused_on(version.served_name, urls):
         # an engine has said since its boot that this is not what it serves: reconciling asks it again, requests do not
-        raise AdapterMissing("no engine serves this version as it was trained", retry_after_s=5.0)
+        raise AdapterRefused("no engine serves this version as it was trained", retry_after_s=5.0)
     adapter = desire(version)
     try:
         _all_answer(version, place(adapter, urls=selectors.ranked(urls, version.served_name)[:1]))

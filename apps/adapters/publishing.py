@@ -21,13 +21,18 @@ from apps.alerts import services as alerts
 from apps.alerts.models import Event, Severity
 from apps.engines import registry
 from apps.engines.loading import Placed, Result
-from apps.engines.replies import EngineUnavailable
+from apps.engines.replies import AdapterRefused, EngineUnavailable
 from kernel import audit
-from kernel.errors import AttuneError, NotFound
+from kernel.errors import AttuneError, NotFound, RateLimited, Unavailable
 
 logger = logging.getLogger(__name__)
 
 ACTOR = "system:publishing"
+HELD_OUT = "held-out"
+"""The check that decides between versions which passed all others."""
+
+Choose = Callable[[AdapterVersion], str]
+"""Looks at a version that passed its checks and is loaded; returns why it must not go live, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +45,13 @@ class Published:
     reason: str
 
 
-def publish(version_id: uuid.UUID, *, choose: Callable[[AdapterVersion], str] | None = None) -> Published:
+def publish(version_id: uuid.UUID, *, choose: Choose | None = None) -> Published:
     """Bring a created version live, or say why it is not. Must run in a scope that sees it.
 
-    `choose` looks at a version that passed its checks and is loaded; what it returns is why the version must not go live,
-    or "". Raises what `choose` raises, and EngineUnavailable where no engine could be asked: then nothing is decided and it should be tried
-    again later.
+    Raises EngineUnavailable where no engine could be asked, and what `choose` raises of what time mends (Unavailable,
+    RateLimited): then nothing is decided, and it should be tried again later. What else `choose` raises would be raised
+    for ever: the version is ready then, does not go live, and says why. One that the policy was moved away from is checked
+    like any other, as it may be made live by hand, but not chosen: nothing it does would bring it live.
     """
     version = AdapterVersion.objects.filter(pk=version_id).first()
     if version is None:
@@ -71,7 +77,34 @@ def publish(version_id: uuid.UUID, *, choose: Callable[[AdapterVersion], str] | 
         return _refuse(version, "probe", placement.reasons(refused), _answers(placed))
     if not any(one.result is Result.PROBED for one in placed):
         raise EngineUnavailable(f"no engine took the version: {placement.reasons(placed)}", retry_after_s=5.0)
-    return _make_ready(version, placed, choose(version) if choose is not None else "")
+    left_behind = why_left_behind(version)
+    if left_behind or choose is None:
+        return _make_ready(version, placed, left_behind)
+    try:
+        return _make_ready(version, placed, choose(version))
+    except AttuneError as error:
+        if mends_with_time(error):
+            raise
+        return _make_ready(version, placed, f"not chosen: {error.message}", broke=error.message)
+
+
+def mends_with_time(error: AttuneError) -> bool:
+    """Return whether what went wrong is only down, busy or not there yet: not so where files or an engine say no."""
+    return isinstance(error, Unavailable | RateLimited) and not isinstance(error, AdapterRefused)
+
+
+def why_left_behind(version: AdapterVersion) -> str:
+    """Return why a version will not go live by itself as the policy's pointer stands now, or ""."""
+    return _superseded(Policy.objects.get(pk=version.policy_id), version)
+
+
+def note_waiting(version: AdapterVersion, why: str) -> None:
+    """Say on a version that is only created what becomes of it, and what that waits for."""
+    left_behind = why_left_behind(version)
+    said = f"{left_behind}; its checks wait: {why}" if left_behind else f"waits: {why}"
+    # not again each time: it is tried every few seconds
+    created = AdapterVersion.objects.filter(pk=version.pk, state=VersionState.CREATED)
+    created.exclude(reason=said[:500]).update(reason=said[:500])
 
 
 def _decided(version: AdapterVersion) -> Published:
@@ -81,7 +114,10 @@ def _decided(version: AdapterVersion) -> Published:
     return Published(version.pk, version.policy_id, "refused", version.reason)
 
 
-def _make_ready(version: AdapterVersion, placed: list[Placed], not_chosen: str) -> Published:
+def _make_ready(
+    version: AdapterVersion, placed: list[Placed], not_chosen: str, *, broke: str = ""
+) -> Published:
+    """Decide, in one transaction. `broke`: what kept the version from being chosen, and will again."""
     with transaction.atomic():
         policy = Policy.objects.select_for_update(of=("self",), no_key=True).get(pk=version.policy_id)
         version = AdapterVersion.objects.select_for_update(of=("self",)).get(pk=version.pk)
@@ -89,7 +125,10 @@ def _make_ready(version: AdapterVersion, placed: list[Placed], not_chosen: str) 
             return _decided(version)
         _gate(version, "probe", passed=True, detail=_answers(placed))
         why_not = _superseded(policy, version) or not_chosen
-        version.state, version.reason, version.ready_at = VersionState.READY, why_not, timezone.now()
+        if broke:
+            _say_broken(version, broke)
+        version.state, version.reason = VersionState.READY, why_not[:500]
+        version.ready_at = timezone.now()
         version.save(update_fields=["state", "reason", "ready_at"])
         if why_not:
             registry.unwant(served_names=[version.served_name])
@@ -101,7 +140,23 @@ def _make_ready(version: AdapterVersion, placed: list[Placed], not_chosen: str) 
                 reason=f"version {version.number} passed its checks",
             )
     logger.info("%s is %s", version.served_name, why_not or "live")
-    return Published(version.pk, policy.pk, "ready" if why_not else "live", why_not)
+    return Published(version.pk, policy.pk, "ready" if why_not else "live", version.reason)
+
+
+def _say_broken(version: AdapterVersion, broke: str) -> None:
+    _gate(version, HELD_OUT, passed=False, detail={"reason": broke})
+    alerts.alert(
+        tenant_id=version.tenant_id,
+        event=Event.VERSION_REFUSED,
+        severity=Severity.WARNING,
+        words=f"Version {version.number} of {version.policy.name} could not be chosen: {broke}",
+        done="The version before it goes on answering. This one is ready, and can be made live by hand.",
+        policy_id=version.policy_id,
+        run_id=version.run_id,
+        version_id=version.pk,
+        data={"policy": version.policy.name, "number": version.number, "check": HELD_OUT},
+        dedupe_key=f"refused:{version.pk}",
+    )
 
 
 def _superseded(policy: Policy, version: AdapterVersion) -> str:

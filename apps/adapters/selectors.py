@@ -25,13 +25,14 @@ def version_of(policy: Policy, number: int) -> AdapterVersion | None:
     return version
 
 
-def lineage_of(policy: Policy, head: uuid.UUID | None) -> set[uuid.UUID]:
-    """Return a version of a policy and all that it was trained from; of the bare base (None) none."""
-    parents = dict(AdapterVersion.objects.filter(policy=policy).values_list("pk", "parent_id"))
-    found: set[uuid.UUID] = set()
+def lineage_of(policy: Policy, head: uuid.UUID | None) -> dict[uuid.UUID, int]:
+    """Return a version of a policy and all that it was trained from, each with its number; of the bare base (None) none."""
+    rows = AdapterVersion.objects.filter(policy=policy).values_list("pk", "parent_id", "number")
+    of = {pk: (parent, number) for pk, parent, number in rows}
+    found: dict[uuid.UUID, int] = {}
     while head is not None:
-        found.add(head)
-        head = parents[head]
+        parent, found[head] = of[head]
+        head = parent
     return found
 
 

@@ -31,6 +31,10 @@ class AdapterMissing(EngineUnavailable):
     code = "adapter_missing"
 
 
+class AdapterRefused(AdapterMissing):
+    """An engine has said since its boot that the adapter is not what was trained: asking again says so again."""
+
+
 class EngineBroken(EngineUnavailable):
     """The engine stopped in the middle of a reply, or its answer makes no sense."""
 

@@ -4,6 +4,7 @@ A lesson's course says what each version measured and which of them became the b
 best one's lineage, that one is abandoned: the next step begins elsewhere, and is held against what it begins at.
 """
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -32,25 +33,29 @@ def follow_pointer(lesson: Lesson) -> bool:
     The caller has the lesson locked, its yardstick measured, and saves it. What was counted against the one that is left
     counts no more: a plateau of versions that were held against it is none. One that was chosen and is not live yet stays.
     """
-    policy = Policy.objects.get(pk=lesson.policy_id)
-    best = lesson.best
-    if lesson.best_id == policy.live_id or (best is not None and best.state == VersionState.CREATED):
+    policy = Policy.objects.only("live_id").get(pk=lesson.policy_id)
+    best_id = lesson.best_id
+    if best_id == policy.live_id or (best_id is not None and _is_on_its_way(best_id)):
         return False
-    lineage = AdapterVersion.objects.filter(pk__in=lineage_of(policy, policy.live_id))
-    alive = {version.number: version for version in lineage}
+    alive: dict[int, uuid.UUID | None] = {0: None}
+    alive.update((number, pk) for pk, number in lineage_of(policy, policy.live_id).items())
     course = [one for one in lesson.figures["course"] if _became_best(one)]
-    found = next((one for one in reversed(course) if one["version"] in {0, *alive}), None)
-    now = alive.get(found["version"]) if found is not None else None
-    if now == best:
+    found = next((one for one in reversed(course) if one["version"] in alive), None)
+    now = alive[found["version"]] if found is not None else None
+    if now == best_id:
         return False
     figures = lesson.figures["yardstick"]["untold"]  # of the bare base, which is in every lineage
     if found is not None:
         figures = {name: found[name] for name in _FIGURES}
-    lesson.best, lesson.best_score, lesson.figures["best"] = now, figures["closeness"], figures
+    lesson.best_id, lesson.best_score, lesson.figures["best"] = now, figures["closeness"], figures
     lesson.without_gain = 0
     if lesson.state == LessonState.PLATEAU and lesson.reason != NOT_TELLING:
         lesson.state, lesson.reason = LessonState.TEACHING, ""
     return True
+
+
+def _is_on_its_way(version_id: uuid.UUID) -> bool:
+    return AdapterVersion.objects.filter(pk=version_id, state=VersionState.CREATED).exists()
 
 
 def _became_best(one: Mapping[str, Any]) -> bool:

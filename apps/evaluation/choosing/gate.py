@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, GateResult, Policy, VersionState
 from apps.adapters.placement import engine_for
+from apps.adapters.publishing import HELD_OUT, why_left_behind
 from apps.conversations.quiet import room_beside_people
 from apps.engines.aside import Room
 from apps.engines.selectors import pick_engine
@@ -31,7 +32,6 @@ from apps.memory.models import Lesson, LessonState, Preference, PreferenceState
 
 logger = logging.getLogger(__name__)
 
-CHECK = "held-out"
 PATIENCE = 4
 """Versions in a row that are no better make a plateau."""
 HURRY_S = 120.0
@@ -78,8 +78,11 @@ def prepare(*, policy: Policy, stands: Standing, room: Room) -> None:
 
 
 def check_measurable(version: AdapterVersion) -> None:
-    """Raise Interrupted where a created version waits for what it is to be measured by; cheap enough to ask often."""
-    if version.state != VersionState.CREATED or not _taught_by_shadows(version):
+    """Raise Interrupted where a created version waits for what it is to be measured by; cheap enough to ask often.
+
+    One that the policy was moved away from waits for nothing: it is not measured.
+    """
+    if version.state != VersionState.CREATED or not _taught_by_shadows(version) or why_left_behind(version):
         return
     stands = standing(version.policy)
     if isinstance(stands, str):
@@ -226,7 +229,7 @@ def _decide(
         lesson.save()
         GateResult.objects.update_or_create(
             version=version,
-            check_name=CHECK,
+            check_name=HELD_OUT,
             defaults={
                 "tenant_id": version.tenant_id,
                 "passed": not why,

@@ -11,11 +11,12 @@ from django.db import connection
 from apps.accounts.models import Tenant
 from apps.adapters import placement, publishing, services
 from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
+from apps.alerts.models import Alert
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
-from apps.engines.replies import EngineUnavailable
+from apps.engines.replies import EngineBusy, EngineUnavailable
 from apps.engines.selectors import pick_engine
 from apps.engines.services import reconcile
-from kernel.errors import NotFound
+from kernel.errors import AttuneError, Conflict, NotFound
 from kernel.models import AuditEntry
 from kernel.tenancy import tenant_scope
 from tests.apps.adapters.conftest import MakeVersion
@@ -295,6 +296,104 @@ def test_a_rollback_to_the_bare_base_wins_too(
     # it is there to be chosen by hand
     services.rollback(tenant=tenant.slug, policy="default", number=2)
     assert live_of(policy) == second
+
+
+def test_what_was_left_behind_is_checked_and_not_measured(
+    ready: list[FakeEngine], tenant: Tenant, make_version: MakeVersion
+) -> None:
+    first = make_version()
+    publishing.publish(first.pk)
+    second = make_version(first, seed=1)
+    services.rollback(tenant=tenant.slug, policy="default", number=0)
+    asked: list[AdapterVersion] = []
+
+    def choose(version: AdapterVersion) -> str:
+        asked.append(version)
+        return ""
+
+    done = publishing.publish(second.pk, choose=choose)
+
+    assert (done.outcome, done.reason, asked) == (
+        "ready",
+        "not live: the policy was rolled back meanwhile",
+        [],
+    )
+    assert GateResult.objects.filter(version=second, passed=True).count() == 2
+
+
+def lost(version: AdapterVersion, engines: list[FakeEngine]) -> None:
+    """An engine forgot a version meanwhile: it has to be loaded from its files."""
+    LoadedAdapter.objects.filter(adapter__served_name=version.served_name).delete()
+    for engine in engines:
+        engine.adapters.pop(version.served_name)
+
+
+@pytest.mark.parametrize("damage", ["gone", "refused", "refused before"])
+def test_what_cannot_be_chosen_is_ready_says_why_and_is_not_tried_for_ever(
+    ready: list[FakeEngine], policy: Policy, make_version: MakeVersion, store: Path, damage: str
+) -> None:
+    first = make_version()
+    publishing.publish(first.pk)
+    first.refresh_from_db()
+    second = make_version(first, seed=1)
+    lost(first, ready)
+    if damage == "gone":
+        (store / first.path / "manifest.json").unlink()
+    else:
+        for engine in ready:
+            answers(engine, applied=0.0)
+
+    def choose(version: AdapterVersion) -> str:
+        assert version == second
+        if damage == "refused before":
+            with pytest.raises(Conflict):
+                placement.engine_for(first)
+        placement.engine_for(first)  # as measuring does
+        return ""
+
+    real = placement.place
+
+    def only_second(adapter: DesiredAdapter, **more: Any) -> Any:
+        for engine in ready:
+            answers(engine, applied=1.0 if adapter.served_name == second.served_name else 0.0)
+        return real(adapter, **more)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(placement, "place", only_second)
+        done = publishing.publish(second.pk, choose=choose)
+
+    why = {
+        "gone": f"{Path(first.path).name}: no readable manifest.json",
+        "refused": "version 1 does not answer: the adapter changes nothing on this engine",
+        "refused before": "no engine serves this version as it was trained",
+    }[damage]
+    assert done.outcome == "ready"
+    assert done.reason.startswith(f"not chosen: {why}")
+    second.refresh_from_db()
+    assert (second.state, second.reason) == (VersionState.READY, done.reason)
+    assert live_of(policy) == first
+    gate = GateResult.objects.get(version=second, check_name="held-out")
+    assert (gate.passed, gate.detail["reason"]) == (False, done.reason.removeprefix("not chosen: "))
+    told = Alert.objects.get(version_id=second.pk)
+    assert (told.event, told.severity) == ("version.refused", "warning")
+    assert f"Version 2 of default could not be chosen: {why}" in told.words
+    assert publishing.publish(second.pk, choose=choose) == done  # the message comes twice
+
+
+@pytest.mark.parametrize("error", [EngineUnavailable("down"), EngineBusy("full")], ids=["down", "busy"])
+def test_what_is_only_down_or_busy_decides_nothing(
+    ready: list[FakeEngine], make_version: MakeVersion, error: AttuneError
+) -> None:
+    def choose(_: AdapterVersion) -> str:
+        raise error
+
+    version = make_version()
+    with pytest.raises(type(error)):
+        publishing.publish(version.pk, choose=choose)
+    version.refresh_from_db()
+    assert version.state == VersionState.CREATED
+    assert not Alert.objects.filter(version_id=version.pk).exists()
+    assert publishing.publish(version.pk, choose=lambda _: "").outcome == "live"
 
 
 def test_versions_published_out_of_order_never_move_the_pointer_back(

@@ -14,7 +14,7 @@ from django.urls import URLPattern
 
 from apps.accounts.models import Invitation, Membership, Role
 from apps.accounts.services import set_role
-from apps.adapters.models import Policy
+from apps.adapters.models import AdapterVersion, Policy, VersionState
 from apps.alerts.models import WebhookEndpoint
 from apps.conversations.models import Session
 from apps.dashboard.models import SavedView
@@ -144,6 +144,15 @@ def test_a_version_and_a_run_are_told_whole(acme: Rows) -> None:
     run = text_of(client, f"/t/acme/runs/{acme.run.pk}")
     for words in ("from version 1 to version 2", "write, 4 of 4", "loss 0.5"):
         assert words in run, words
+
+
+def test_a_version_that_is_only_made_says_what_it_waits_for(acme: Rows) -> None:
+    why = "not live: the policy was rolled back meanwhile; its checks wait: no engine is ready"
+    with tenant_scope(acme.tenant.pk):
+        AdapterVersion.objects.filter(pk=acme.version.pk).update(state=VersionState.CREATED, reason=why)
+    client = browser(acme.user)
+    for path in (f"/t/acme/adapters/{acme.version.pk}", "/t/acme/adapters"):
+        assert why in text_of(client, path)
 
 
 @pytest.mark.parametrize("role", [*Role])

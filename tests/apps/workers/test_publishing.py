@@ -8,18 +8,17 @@ import pytest
 from django.db import connection
 
 from apps.adapters import publishing as rooms
-from apps.adapters.models import AdapterVersion, VersionState
-from apps.adapters.store import StoreError
+from apps.adapters.models import AdapterVersion, PointerMove, Policy, VersionState
 from apps.engines.replies import (
     AdapterMissing,
     EngineBroken,
     EngineBusy,
     EngineGone,
-    EngineRejected,
     EngineSilent,
 )
 from apps.evaluation.choosing.measure import Interrupted
-from kernel.errors import AttuneError, Conflict
+from apps.memory.models import Lesson, LessonState
+from kernel.errors import AttuneError
 from kernel.locks import alone
 from kernel.tenancy import tenant_scope
 from tests.apps.learning.ledger import unsent
@@ -84,26 +83,22 @@ def test_a_version_that_cannot_be_measured_yet_is_not_loaded_and_asked_for_again
 
 
 @pytest.mark.parametrize(
-    ("error", "after_s"),
+    "error",
     [
-        (EngineBroken("the engine stopped in the middle of the reply"), publishing.RETRY_S),
-        (EngineGone("nobody answers at the engine's address"), publishing.RETRY_S),
-        (EngineSilent("the engine does not answer in time"), publishing.RETRY_S),
-        (AdapterMissing("no engine has this policy's adapter loaded right now"), publishing.RETRY_S),
-        (EngineBusy("the engine's queue is full"), publishing.RETRY_S),
-        (Interrupted("somebody asked meanwhile"), publishing.RETRY_S),
-        (EngineRejected("the input is longer than the context"), publishing.LATER_S),
-        (Conflict("version 1 does not answer: rank 32"), publishing.LATER_S),
-        (StoreError("its files are gone"), publishing.LATER_S),
+        EngineBroken("the engine stopped in the middle of the reply"),
+        EngineGone("nobody answers at the engine's address"),
+        EngineSilent("the engine does not answer in time"),
+        AdapterMissing("no engine has this policy's adapter loaded right now"),
+        EngineBusy("the engine's queue is full"),
+        Interrupted("somebody asked meanwhile"),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, AttuneError) else "",
+    ids=lambda error: type(error).__name__,
 )
-def test_what_breaks_while_a_version_is_chosen_is_said_and_tried_again(
+def test_while_an_engine_is_down_or_busy_a_version_says_what_it_waits_for_and_is_tried_again(
     version: AdapterVersion,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     error: AttuneError,
-    after_s: float,
 ) -> None:
     def breaks(_: AdapterVersion) -> str:
         raise error
@@ -114,12 +109,49 @@ def test_what_breaks_while_a_version_is_chosen_is_said_and_tried_again(
         publish(version)
     (message,) = unsent("workers.publishing.publish")
     assert message.kwargs["version_id"] == str(version.pk)
-    assert round((message.available_at - message.created_at).total_seconds()) == after_s
+    assert round((message.available_at - message.created_at).total_seconds()) == publishing.RETRY_S
     (said,) = [row for row in caplog.records if row.name == "workers.publishing"]
     assert error.message in said.message
     assert said.exc_info is None
     with tenant_scope(version.tenant_id):
-        assert AdapterVersion.objects.get(pk=version.pk).state == VersionState.CREATED
+        now = AdapterVersion.objects.get(pk=version.pk)
+    assert (now.state, now.reason) == (VersionState.CREATED, f"waits: {error.message}")
+
+
+def test_one_whose_policy_was_rolled_back_says_so_while_its_checks_wait(version: AdapterVersion) -> None:
+    """No engine is there: it is neither ready nor refused for as long as that lasts."""
+    with tenant_scope(version.tenant_id):
+        parent = add_version(version.policy, 2, live=False)
+        AdapterVersion.objects.filter(pk=version.pk).update(parent=parent)
+        PointerMove.objects.create(policy=version.policy, to_version=parent, actor="test", reason="test")
+        PointerMove.objects.create(policy=version.policy, from_version=parent, actor="test", reason="test")
+        version.refresh_from_db()
+        rooms.note_waiting(version, "no engine is ready")
+        now = AdapterVersion.objects.get(pk=version.pk)
+    assert (now.state, now.reason) == (
+        VersionState.CREATED,
+        "not live: the policy was rolled back meanwhile; its checks wait: no engine is ready",
+    )
+
+
+def test_one_whose_policy_was_rolled_back_does_not_wait_to_be_measured(
+    version: AdapterVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lesson has no yardstick, and gets none while the policy answers from elsewhere."""
+    monkeypatch.setattr(publishing.gate, "_taught_by_shadows", lambda _: True)
+    monkeypatch.setattr(publishing.gate, "standing", lambda _: object())
+    lesson = Lesson(state=LessonState.TEACHING)
+    monkeypatch.setattr(publishing.gate, "_lesson", lambda *_: lesson)
+    published: list[uuid.UUID] = []
+    monkeypatch.setattr(rooms, "publish", lambda version_id, **_: published.append(version_id))
+    publish(version)
+    assert published == []
+    with tenant_scope(version.tenant_id):
+        elsewhere = add_version(version.policy, 2)
+        AdapterVersion.objects.filter(pk=version.pk).update(parent=None)
+        assert Policy.objects.get(pk=version.policy_id).live_id == elsewhere.pk
+    publish(version)
+    assert published == [version.pk]
 
 
 def test_a_place_is_free_again_once_its_holder_is_gone(transactional_db: None) -> None:

@@ -5,9 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.adapters.models import AdapterVersion, VersionState
 from apps.evaluation.choosing import gate
+from apps.evaluation.choosing.best import follow_pointer
 from apps.evaluation.choosing.figures import Measured, Yardstick
 from apps.evaluation.choosing.measure import Teacher
 from apps.memory.models import Lesson, LessonState
@@ -67,6 +70,20 @@ def test_after_a_rollback_the_best_is_one_of_what_still_answers(
     assert best(somebody) == (None, BASE.closeness, BASE)
     point(somebody, second)  # and forward again
     assert best(somebody) == (second.id, -1.2, SECOND)
+
+
+def test_following_reads_the_lineage_once_and_what_no_version_measured(
+    somebody: Somebody, two: tuple[AdapterVersion, AdapterVersion]
+) -> None:
+    first, _ = two
+    point(somebody, first, message=False)
+    lesson = the_lesson(somebody)
+    with tenant_scope(somebody.tenant.id), CaptureQueriesContext(connection) as asked:
+        assert follow_pointer(lesson)
+    assert lesson.best_id == first.id
+    said = [one["sql"] for one in asked]
+    assert [sql for sql in said if '"metrics"' in sql] == []
+    assert len([sql for sql in said if '"parent_id"' in sql]) == 1
 
 
 def test_what_is_made_after_a_rollback_is_held_against_what_it_began_at(
