@@ -105,7 +105,7 @@ class Once:
             self.say(f"measuring version {version} on the held-out questions")
             self.course.after = await self._exam(version)
         self.course.account = await self.doors.account()
-        self.course.preferences = await self._preferences()
+        await self._look_at_prompt()
         return self.course
 
     @property
@@ -164,8 +164,8 @@ class Once:
                 if len(self.course.live) == 1:
                     await self._show(shown, f"version {live}, the first", version=live)
             state = account.get("lesson", {}).get("state", "")
+            await self._look_at_prompt()
             if state == "held":
-                self.course.left_the_prompt_s = round(self._since_s, 1)
                 self.course.why_stopped = "the weights hold it"
                 return
             if state == "plateau":
@@ -177,6 +177,16 @@ class Once:
             if self.course.live
             else "the time was over before any version was made: give it more --minutes"
         )
+
+    async def _look_at_prompt(self) -> None:
+        """Note when nothing was told any more. It leaves the prompt while teaching goes on, and may come back."""
+        course = self.course
+        course.preferences = await self._preferences()
+        if not course.preferences.get("learned") or course.preferences.get("active"):
+            course.left_the_prompt_s = None
+        elif course.left_the_prompt_s is None:
+            course.left_the_prompt_s = round(self._since_s, 1)
+            self.say("the prompt says it no more")
 
     async def _show(
         self, question: Question, what: str, *, version: int, told: str = "nothing", memory: bool = False

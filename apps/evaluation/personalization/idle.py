@@ -11,7 +11,7 @@ NOTED_EVERY_S = 60.0
 
 
 async def leave_alone(run: Run) -> dict[str, Any]:
-    """Leave the platform alone for the idle minutes, then put it to rest.
+    """Leave the platform alone for the idle minutes, and note what is so at their end: no second later.
 
     Notes when which version was live, as `/v1/models` says, and what the platform did meanwhile.
     """
@@ -27,7 +27,6 @@ async def leave_alone(run: Run) -> dict[str, Any]:
         if time.monotonic() - noted >= NOTED_EVERY_S:
             noted = time.monotonic()
             run.progress.note(run.key, f"waits, {max(0.0, left) / 60:.0f} min to go")
-    await run.platform.rest(run.subject)
     return {
         "minutes": run.terms.idle_minutes,
         "live": seen,

@@ -118,7 +118,7 @@ class Plan:
                 "max_tokens": MAX_TOKENS,
             }
             if self.terms.mode == "sessions" and method.trains:
-                said["after_the_last_session"] = "idle minutes"
+                said["after_the_last_session"] = "idle minutes; held out is what is live at their end"
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 

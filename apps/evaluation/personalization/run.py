@@ -51,7 +51,7 @@ class Platform(Protocol):
         """Make a tenant, a policy and keys, or find those of `tenant` again (None where they are gone)."""
 
     async def rest(self, subject: Subject) -> None:
-        """Stop whatever changes the policy, for good: what is live stays."""
+        """Stop whatever changes the policy, for good, and return once nothing is under way any more: what is live then stays."""
 
     async def account(self, subject: Subject) -> Mapping[str, Any]:
         """Return what the platform did meanwhile: steps, shadow tokens, versions and how they were chosen."""

@@ -50,9 +50,9 @@ async def run_sessions(run: Run) -> None:
     if run.method.trains:
         await run.step("idled", lambda: leave_alone(run))
     await run.platform.rest(run.subject)
-    await run.step("held_out", lambda: _exam(run, memory=False))
+    await run.step("held_out", lambda: _held_out(run))
     if run.method.memory:
-        await run.step("as_served", lambda: _exam(run, memory=True))
+        await run.step("as_served", lambda: _as_served(run))
     await run.step("ended", lambda: _outcome(run))
 
 
@@ -92,8 +92,15 @@ async def _stay_away(run: Run, *, version: int) -> None:
         await asyncio.sleep(LOOK_EVERY_S)
 
 
-async def _exam(run: Run, *, memory: bool) -> dict[str, Any]:
-    return await run.exam(await run.live_version(), memory=memory)
+async def _held_out(run: Run) -> dict[str, Any]:
+    """Measure what was live when the idle minutes were over: what was still under way then comes too late."""
+    idled = run.past.steps.get("idled")
+    return await run.exam(await run.live_version() if idled is None else idled["version"])
+
+
+async def _as_served(run: Run) -> dict[str, Any]:
+    """Measure what a person gets now that nothing changes any more: the version that is live, told what its prompts are told."""
+    return await run.exam(await run.live_version(), memory=True)
 
 
 async def _outcome(run: Run) -> dict[str, Any]:
@@ -108,7 +115,16 @@ async def _outcome(run: Run) -> dict[str, Any]:
         "complaints": sum(line["complaints"] for line in counted),
         "passed": [bool(line["passed"]) for line in counted],
         "version": run.past.steps["held_out"]["version"],
-        "preferences": await run.preferences() if run.method.memory else {},
+        "preferences": await _preferences(run),
         "interrupted_sessions": past.interrupted,
         "failed_requests": sum(line["failed_requests"] for line in counted),
     }
+
+
+async def _preferences(run: Run) -> dict[str, int]:
+    """Return what was told and what was not, at the time of the version that was measured."""
+    idled = run.past.steps.get("idled")
+    if idled is not None:
+        found: dict[str, int] = idled["preferences"]
+        return found
+    return await run.preferences() if run.method.memory else {}

@@ -1,6 +1,8 @@
 """Where the runs take place: for each a tenant of its own on a running platform, made and put to rest as an operator would."""
 
+import asyncio
 import datetime as dt
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +13,7 @@ from asgiref.sync import sync_to_async
 
 from apps.accounts.models import Membership, Role, Tenant, User
 from apps.accounts.services import create_tenant, set_role
-from apps.adapters.models import Policy
+from apps.adapters.models import AdapterVersion, Policy, VersionState
 from apps.adapters.services import create_policy
 from apps.evaluation.chat import Chat, RequestLog
 from apps.evaluation.operating import give_key, owner_of, set_config, set_training
@@ -22,10 +24,15 @@ from apps.evaluation.personalization.run import Subject
 from apps.evaluation.personalization.switches import set_switches
 from apps.keys.models import KeyScope
 from apps.keys.services import revoke_key
+from apps.learning.models import OPEN_RUN_STATES, TrainingRun
+from kernel.errors import Unavailable
 from kernel.tenancy import system_scope, tenant_scope
 
 ACTOR = "system:benchmark"
 POLICY = "default"
+SETTLES_S = 600.0
+"""A step and the choice of its version take a minute or two."""
+LOOK_EVERY_S = 2.0
 _KEY_LIVES = dt.timedelta(days=2)
 
 
@@ -63,8 +70,18 @@ class Stage:
         )
 
     async def rest(self, subject: Subject) -> None:
-        """Switch training and shadow rollouts off."""
-        await sync_to_async(patiently)(partial(_rested, _made_of(subject)))
+        """Switch training and shadow rollouts off, and wait for the step and the version that are under way.
+
+        Raises Unavailable where one of them comes to no end: the same command goes on later.
+        """
+        made, began = _made_of(subject), time.monotonic()
+        await sync_to_async(patiently)(partial(_rested, made))
+        while what := await sync_to_async(patiently)(partial(_under_way, made)):
+            if time.monotonic() - began > SETTLES_S:
+                raise Unavailable(
+                    f"{what} of {subject.tenant} came to no end in {SETTLES_S:.0f} s: look at its engine and its trainer; the same command goes on"
+                )
+            await asyncio.sleep(LOOK_EVERY_S)
 
     async def account(self, subject: Subject) -> Mapping[str, Any]:
         """Return what was done for the policy in the background."""
@@ -123,6 +140,15 @@ def _rested(made: _Made) -> None:
         policy = Policy.objects.get(pk=made.policy_id)
         set_training(policy, enabled=False, actor=ACTOR)
         set_switches(policy, memory=None, shadow=False, actor=ACTOR)
+
+
+def _under_way(made: _Made) -> str:
+    """Return what may still change what is live, "" for nothing."""
+    with tenant_scope(made.tenant.pk):
+        if TrainingRun.objects.filter(policy_id=made.policy_id, state__in=OPEN_RUN_STATES).exists():
+            return "a training run"
+        waiting = AdapterVersion.objects.filter(policy_id=made.policy_id, state=VersionState.CREATED).first()
+        return f"version {waiting.number}" if waiting is not None else ""
 
 
 def _accounted(made: _Made) -> dict[str, Any]:

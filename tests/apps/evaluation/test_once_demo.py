@@ -82,6 +82,21 @@ async def test_too_little_time_is_said_and_the_reply_that_is_told_is_shown_all_t
     assert sorted(report["bar"]) == ["no failed request", "remembered within 60 s"]
 
 
+async def test_what_left_the_prompt_while_it_is_taught_on_is_said_never_again() -> None:
+    async with FakeWorld(per_version=1, learned_at=1) as world:
+        report = await _told(world, budget_s=8.0, state="teaching")
+    assert report["why_stopped"] == "the time was over"
+    assert report["left_the_prompt_s"] is not None
+    assert report["never_said_again"].startswith("Said once, never again: ")
+    assert report["said"].count("the prompt says it no more") == 1
+
+
+async def test_what_is_learned_too_late_to_be_seen_while_waiting_is_seen_at_the_end() -> None:
+    async with FakeWorld(per_version=1000, learned_at=1, late=1) as world:
+        report = await _told(world, budget_s=1.0, state="teaching")
+    assert report["never_said_again"].startswith("Said once, never again: ")
+
+
 async def test_a_plateau_ends_the_wait_with_its_reason() -> None:
     async with FakeWorld(per_version=1000) as world:
         report = await _told(world, budget_s=600.0, state="plateau")

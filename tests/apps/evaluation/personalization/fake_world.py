@@ -43,8 +43,10 @@ class Mind:
 class FakeWorld:
     """Serves until the block ends. It is a `Platform` itself."""
 
-    def __init__(self, *, per_version: int = 7, learned_at: int = 2) -> None:
+    def __init__(self, *, per_version: int = 7, learned_at: int = 2, late: int = 0) -> None:
         self.per_version = per_version
+        self.late = late
+        """Versions that were under way when a policy was put to rest, and go live then."""
         self.learned_at = learned_at
         self.minds: dict[str, Mind] = {}
         self.fail: set[int] = set()
@@ -78,7 +80,10 @@ class FakeWorld:
         return Subject(tenant=slug, policy="default", user=user, examiner=examiner)
 
     async def rest(self, subject: Subject) -> None:
-        self.minds[subject.tenant].resting = True
+        mind = self.minds[subject.tenant]
+        if not mind.resting:
+            mind.lessons += self.late * self.per_version
+        mind.resting = True
 
     async def account(self, subject: Subject) -> Mapping[str, Any]:
         return {}

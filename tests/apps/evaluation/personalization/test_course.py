@@ -94,6 +94,26 @@ async def test_what_trains_is_left_alone_after_the_last_session_and_measured_the
     assert "idled" not in past[FROZEN].steps | past[MEMORY].steps
 
 
+async def test_what_was_still_under_way_at_the_end_of_the_idle_minutes_is_served_and_not_held_out(
+    tmp_path: Path,
+) -> None:
+    plan = plan_of("joined", "opd")
+    path = tmp_path / "state.jsonl"
+    async with FakeWorld(late=1) as world:
+        assert await _done(world, path, plan)
+    with Journal(path, code="abc") as journal:
+        past = journal.past(plan)
+    joined, opd = past[JOINED].steps, past[OPD].steps
+    assert (joined["idled"]["version"], joined["held_out"]["version"], joined["held_out"]["passed"]) == (
+        0,
+        0,
+        0,
+    )
+    assert joined["as_served"]["version"] == 1
+    assert joined["ended"]["preferences"] == joined["idled"]["preferences"] == {"active": 1}
+    assert (opd["idled"]["version"], opd["held_out"]["version"]) == (2, 2)
+
+
 async def test_a_run_that_does_not_converge_counts_as_the_cap(tmp_path: Path) -> None:
     plan = plan_of("frozen")
     async with FakeWorld() as world:

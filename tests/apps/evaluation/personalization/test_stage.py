@@ -1,5 +1,6 @@
 """The operator's part: a tenant for each run, configured as the method says, put to rest and found again."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from asgiref.sync import sync_to_async
 from django.core.management import CommandError, call_command
 
 from apps.accounts.models import Tenant
-from apps.adapters.models import Policy
+from apps.adapters.models import AdapterVersion, Policy
 from apps.evaluation.management.commands import demo
+from apps.evaluation.personalization import stage as stage_module
 from apps.evaluation.personalization.methods import METHODS, find_methods
 from apps.evaluation.personalization.run import Subject
 from apps.evaluation.personalization.stage import Stage
@@ -19,10 +21,10 @@ from apps.evaluation.stack import Stack
 from apps.keys.models import ApiKey
 from apps.learning.config import resolve
 from apps.memory.selectors import setting_of
-from kernel.errors import InvalidInput
+from kernel.errors import InvalidInput, Unavailable
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
-from tests.tenants import add_somebody
+from tests.tenants import add_somebody, add_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -77,6 +79,35 @@ async def test_memory_and_shadow_rollouts_are_switched_as_the_method_says_and_re
     assert await sync_to_async(_switches)(subject.tenant) == (method.memory, method.shadow)
     await stage.rest(subject)
     assert await sync_to_async(_switches)(subject.tenant) == (method.memory, False)
+    await stage.close(subject)
+
+
+async def test_rest_waits_for_the_version_that_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage_module, "LOOK_EVERY_S", 0.05)
+    stage = await sync_to_async(_stage)()
+    subject = await _opened(stage, "joined")
+
+    def of_version(state: str) -> None:
+        with system_scope("test"):
+            policy = Policy.objects.get(tenant__slug=subject.tenant)
+        with tenant_scope(policy.tenant_id):
+            if not AdapterVersion.objects.exists():
+                add_version(policy, live=False)
+            AdapterVersion.objects.update(state=state, reason="decided")
+
+    await sync_to_async(of_version)("created")
+    resting = asyncio.create_task(stage.rest(subject))
+    while await sync_to_async(_switches)(subject.tenant) != (True, False):
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(0.2)
+    assert not resting.done()
+    await sync_to_async(of_version)("refused")
+    await resting
+
+    monkeypatch.setattr(stage_module, "SETTLES_S", 0.1)
+    await sync_to_async(of_version)("created")
+    with pytest.raises(Unavailable, match=f"version 1 of {subject.tenant} came to no end"):
+        await stage.rest(subject)
     await stage.close(subject)
 
 
