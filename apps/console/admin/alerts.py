@@ -82,7 +82,7 @@ def _on(endpoint: WebhookEndpoint, who: str, why: str) -> str:
 class EndpointAdmin(ConsoleAdmin):
     """Addresses that tenants want to be told at. Secrets are never shown here."""
 
-    fills = "A tenant adds one under Settings, Alerts, or by `manage.py webhook`."
+    fills = "A tenant adds one under Settings, Alerts, or by `manage.py webhooks add`."
     list_display = ("where", "tenant", "enabled", "chosen", "failing_since", "disabled_reason", "created_at")
     list_select_related = ("tenant",)
     list_filter = ("enabled", "tenant")

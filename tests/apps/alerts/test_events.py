@@ -1,16 +1,13 @@
 """What becomes an alert: a pointer that moves, a version refused, a run that failed."""
 
-import io
 import uuid
 
-import pytest
-from django.core.management import CommandError, call_command
 from django.db import transaction
 
 from apps.adapters import publishing
 from apps.adapters.models import VersionState
 from apps.adapters.services import point
-from apps.alerts.models import Alert, Delivery, WebhookEndpoint
+from apps.alerts.models import Alert, Delivery
 from apps.learning.endings import close
 from apps.learning.models import RunState, TrainingRun
 from tests.tenants import Somebody, add_version
@@ -51,27 +48,6 @@ def test_a_failed_run_is_told_and_one_that_ended_otherwise_is_not(somebody: Some
     with transaction.atomic():
         close(run, RunState.FAILED, "the disk is full")  # resumed meanwhile
     assert [one.run_id for one in Alert.objects.all()] == [run.pk, run.pk]
-
-
-def test_the_command_makes_an_endpoint_and_rotates_its_secret(somebody: Somebody) -> None:
-    def run(**options: object) -> tuple[str, str]:
-        out, err = io.StringIO(), io.StringIO()
-        call_command("webhook", tenant="acme", stdout=out, stderr=err, **options)
-        return out.getvalue().strip(), err.getvalue()
-
-    secret, said = run(url="https://hooks.example/in", events=["run.failed"])
-    made = WebhookEndpoint.objects.get()
-    assert secret.startswith("whsec_")
-    assert str(made.pk) in said
-    assert made.events == ["run.failed"]
-    another, _ = run(rotate=made.pk)
-    assert another != secret
-    made.refresh_from_db()
-    assert made.previous_until is not None
-    with pytest.raises(CommandError, match="begins with https://"):
-        run(url="http://hooks.example/in")
-    with pytest.raises(CommandError, match="no such webhook endpoint"):
-        run(rotate=uuid.uuid4())
 
 
 def test_the_task_of_another_tenant_sends_nothing(somebody: Somebody) -> None:
