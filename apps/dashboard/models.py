@@ -86,7 +86,9 @@ class TurnRollup(TenantModel):
     failed = models.PositiveBigIntegerField(help_text="Of the requests.")
     prompt_tokens = models.BigIntegerField()
     reply_tokens = models.BigIntegerField()
-    first_token_ms = models.JSONField(help_text="How many durations fell into which bucket of the histogram.")
+    first_token_ms = models.JSONField(
+        help_text="The first bucket of the histogram, then how many durations fell into each from there on."
+    )
     latency_ms = models.JSONField(help_text="As of the first token.")
     reward = models.FloatField(help_text="The sum of the rewards of samples, of turns of any kind.")
     rewarded = models.PositiveBigIntegerField(help_text="Samples that have one.")

@@ -12,7 +12,7 @@ from apps.adapters.models import Policy
 from apps.adapters.selectors import with_version_counts
 from apps.dashboard.first import first_request
 from apps.dashboard.lists import chosen_word
-from apps.dashboard.metrics import RANGES, moves, traffic
+from apps.dashboard.metrics import RANGES, moves, points, traffic
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.rollups.histogram import ERROR
 from apps.dashboard.sheets import sheet
@@ -46,7 +46,7 @@ def overview(request: HttpRequest, place: Place) -> HttpResponse:
         ranges=list(RANGES),
         span=span,
         traffic=seen,
-        chart={"points": seen.points, "rewards": seen.rewards, "moves": moves(span)},
+        chart={"points": seen.points, "rewards": seen.rewards, "moves": moves(place.tenant.pk, span)},
     )
 
 
@@ -55,12 +55,14 @@ def overview(request: HttpRequest, place: Place) -> HttpResponse:
 def overview_csv(request: HttpRequest, place: Place) -> StreamingHttpResponse:
     """Send the points of the charts as CSV."""
     span = chosen_word(request, "range", list(RANGES)) or "7d"
-    points = traffic(place.tenant.pk, span).points
     exact, about = ("t", "requests", "failed", "tokens"), ("p50", "p95")
     return sheet(
         f"{place.tenant.slug}-{span}",
         ["time", "requests", "failed", "reply_tokens", "ttft_p50_ms", "ttft_p95_ms"],
-        [[*(point[name] for name in exact), *(_rounded(point[name]) for name in about)] for point in points],
+        [
+            [*(point[name] for name in exact), *(_rounded(point[name]) for name in about)]
+            for point in points(place.tenant.pk, span)
+        ],
     )
 
 

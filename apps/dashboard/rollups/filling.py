@@ -129,6 +129,6 @@ def _row(tenant_id: uuid.UUID, begins: dt.datetime, minutes: int, sums: Sums) ->
         reply_tokens=sums.reply_tokens,
         reward=sums.reward,
         rewarded=sums.rewarded,
-        first_token_ms=sums.first_token_ms.counts,
-        latency_ms=sums.latency_ms.counts,
+        first_token_ms=sums.first_token_ms.written,
+        latency_ms=sums.latency_ms.written,
     )

@@ -7,9 +7,10 @@ relative-error guarantees", VLDB 2019): bucket b holds what is above GAMMA^(b-1)
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from operator import add
 
 ERROR = 0.01
 """How far a percentile may be off, relative to the exact one."""
@@ -28,15 +29,50 @@ def bucket_sql(column: str) -> str:
 
 @dataclass(slots=True)
 class Histogram:
-    """How many durations fell into which bucket. Buckets are named as JSON has them, by text."""
+    """How many durations fell into which bucket: of each from `first` on, as two such rows are added in one sweep."""
 
-    counts: dict[str, int] = field(default_factory=dict)
+    first: int = 0
+    counts: list[int] = field(default_factory=list)
+    """Replaced, never changed: several histograms may share it."""
 
-    def add(self, counts: Mapping[str, int]) -> None:
+    @classmethod
+    def counted(cls, counts: Mapping[str, int]) -> "Histogram":
+        """Return the histogram of counts by bucket, named by text as JSON does."""
+        by_bucket = {int(bucket): count for bucket, count in counts.items()}
+        if not by_bucket:
+            return cls()
+        first = min(by_bucket)
+        return cls(first, [by_bucket.get(bucket, 0) for bucket in range(first, max(by_bucket) + 1)])
+
+    @classmethod
+    def read(cls, written: Sequence[int]) -> "Histogram":
+        """Return the histogram that was `written`."""
+        return cls(written[0], list(written[1:])) if written else cls()
+
+    @property
+    def written(self) -> list[int]:
+        """As it is kept: the first bucket, then the counts; nothing where nothing was counted."""
+        return [self.first, *self.counts] if self.counts else []
+
+    def add(self, other: "Histogram") -> None:
         """Count what another histogram holds, too."""
-        known = self.counts
-        for bucket, count in counts.items():
-            known[bucket] = known.get(bucket, 0) + count
+        if not other.counts:
+            return
+        if not self.counts:
+            self.first, self.counts = other.first, other.counts
+            return
+        first, end = min(self.first, other.first), max(self.end, other.end)
+        self.counts = list(map(add, self.between(first, end), other.between(first, end)))
+        self.first = first
+
+    @property
+    def end(self) -> int:
+        """The bucket after the last one."""
+        return self.first + len(self.counts)
+
+    def between(self, first: int, end: int) -> list[int]:
+        """Return the counts of the buckets from `first` until just before `end`, which hold all of its own."""
+        return [*[0] * (self.first - first), *self.counts, *[0] * (end - self.end)]
 
     def percentiles(self, *shares: float) -> tuple[float | None, ...]:
         """Return the percentiles in milliseconds, None each where nothing was counted.
@@ -46,12 +82,11 @@ class Histogram:
         """
         if not self.counts:
             return (None,) * len(shares)
-        rising = sorted(self.counts, key=int)
-        seen = list(accumulate(map(self.counts.__getitem__, rising)))
+        seen = list(accumulate(self.counts))
 
         def at(place: int) -> float:
             """What stands at a place, counted from 0, in order of size."""
-            return 2 * GAMMA ** int(rising[bisect_right(seen, place)]) / (GAMMA + 1)
+            return 2 * GAMMA ** (self.first + bisect_right(seen, place)) / (GAMMA + 1)
 
         def between(place: float) -> float:
             low, high = at(math.floor(place)), at(math.ceil(place))

@@ -3,7 +3,7 @@
 import datetime as dt
 import uuid
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,8 +82,8 @@ class Sums:
         self.reply_tokens += other.reply_tokens
         self.reward += other.reward
         self.rewarded += other.rewarded
-        self.first_token_ms.add(other.first_token_ms.counts)
-        self.latency_ms.add(other.latency_ms.counts)
+        self.first_token_ms.add(other.first_token_ms)
+        self.latency_ms.add(other.latency_ms)
 
 
 def sums_of(tenant_id: uuid.UUID, since: dt.datetime, until: dt.datetime, minutes: int) -> dict[int, Sums]:
@@ -100,13 +100,13 @@ def sums_of(tenant_id: uuid.UUID, since: dt.datetime, until: dt.datetime, minute
             cursor.execute(_KEPT, _asked(tenant_id, gaps, level))
             kept = sorted(cursor.fetchall())
             for begins, *figures in kept:
-                points[begins - begins % (60 * minutes)].add(_sums(*figures))
+                points[begins - begins % (60 * minutes)].add(_sums(Histogram.read, *figures))
             taken = (dt.datetime.fromtimestamp(begins, dt.UTC) for begins, *_ in kept)
             gaps = without(gaps, [stretch(begins, level) for begins in taken])
         asked = _asked(tenant_id, gaps, minutes)
         cursor.execute(_TURNS, asked)
         for point, *figures in cursor.fetchall():
-            points[point].add(_sums(*figures))
+            points[point].add(_sums(Histogram.counted, *figures))
         cursor.execute(_REWARDS, asked)
         for point, reward, rewarded in cursor.fetchall():
             points[point].add(Sums(reward=reward, rewarded=rewarded))
@@ -123,8 +123,8 @@ def _asked(tenant_id: uuid.UUID, gaps: Sequence[Stretch], minutes: int) -> dict[
     }
 
 
-def _sums(*figures: Any) -> Sums:
-    """Return the sums of a row: the fields in their order, as far as it has them, histograms as JSON."""
+def _sums(read: Callable[[Any], Histogram], *figures: Any) -> Sums:
+    """Return the sums of a row: the fields in their order, as far as it has them, histograms as JSON that `read` reads."""
     requests, failed, prompt, reply, first, latency, *rewards = figures
-    durations = Histogram(orjson.loads(first)), Histogram(orjson.loads(latency))
+    durations = read(orjson.loads(first)), read(orjson.loads(latency))
     return Sums(requests, failed, prompt, reply, *durations, *rewards)

@@ -180,8 +180,8 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
             failed=0,
             prompt_tokens=3,
             reply_tokens=4,
-            first_token_ms={"185": 1},
-            latency_ms={"341": 1},
+            first_token_ms=[185, 1],
+            latency_ms=[341, 1],
             reward=-1.0,
             rewarded=1,
         )

@@ -16,6 +16,7 @@ from django.utils import timezone
 from apps.conversations.models import Turn
 from apps.dashboard.models import TurnRollup
 from apps.dashboard.rollups.filling import sum_up_due
+from apps.dashboard.rollups.stretches import begin
 from embedded.database import bootstrap
 from kernel.roles import OWNER_ROLE
 from kernel.tenancy import system_scope, tenant_scope
@@ -107,3 +108,31 @@ def test_sums_and_the_index_by_version_go_and_come_back(elsewhere: str) -> None:
         with tenant_scope(acme.tenant.pk):
             Turn.objects.filter(pk=acme.turn.pk).update(latency_ms=1.0)
             assert TurnRollup.objects.filter(minutes=30).count() == 2
+
+
+def test_histograms_are_written_as_they_were_and_come_back(elsewhere: str) -> None:
+    """Of one stretch with gaps between its buckets, and of one that counted nothing."""
+    with connected(elsewhere):
+        acme: Any = fill("acme")
+        with tenant_scope(acme.tenant.pk):
+            for days, counts in ((41, [-3, 2, 0, 0, 10, 1]), (42, [])):
+                TurnRollup.objects.create(
+                    begins_at=begin(timezone.now() - dt.timedelta(days=days), 30), minutes=30, requests=13, failed=0,
+                    prompt_tokens=0, reply_tokens=0, first_token_ms=counts, latency_ms=[341, 1], reward=0.0, rewarded=0,
+                )  # fmt: skip
+    read = "SELECT first_token_ms, latency_ms FROM dashboard_turnrollup ORDER BY begins_at"
+    with psycopg.connect(elsewhere) as owner:
+        dense = owner.execute(read).fetchall()
+    assert dense == [([], [341, 1]), ([-3, 2, 0, 0, 10, 1], [341, 1]), ([185, 1], [341, 1])]
+    before = catalogue(elsewhere)
+    migrate(elsewhere, ("dashboard", "0002"))
+    with psycopg.connect(elsewhere) as owner:
+        assert owner.execute(read).fetchall() == [
+            ({}, {"341": 1}),
+            ({"-3": 2, "0": 10, "1": 1}, {"341": 1}),
+            ({"185": 1}, {"341": 1}),
+        ]
+    migrate(elsewhere, ())
+    assert catalogue(elsewhere) == before
+    with psycopg.connect(elsewhere) as owner:
+        assert owner.execute(read).fetchall() == dense

@@ -80,7 +80,7 @@ def test_the_turns_of_what_is_kept_are_not_read(somebody: Somebody) -> None:
         TurnRollup.objects.filter(begins_at__gte=aligned.since, begins_at__lt=aligned.until).delete()
         TurnRollup.objects.create(
             begins_at=aligned.since, minutes=720, requests=10**6, failed=0, prompt_tokens=0, reply_tokens=0,
-            first_token_ms={}, latency_ms={}, reward=0.0, rewarded=0,
+            first_token_ms=[], latency_ms=[], reward=0.0, rewarded=0,
         )  # fmt: skip
         assert traffic(somebody.tenant.pk, "30d", NOW).requests >= 10**6
         assert traffic(somebody.tenant.pk, "7d", NOW).requests < 10**6
@@ -163,7 +163,7 @@ def test_what_is_older_than_the_page_looks_back_is_forgotten(somebody: Somebody)
         figures = dict.fromkeys(("requests", "failed", "prompt_tokens", "reply_tokens", "rewarded"), 0)
         old = TurnRollup.objects.create(
             tenant=somebody.tenant, begins_at=begin(NOW - dt.timedelta(days=31), 30), minutes=30, **figures,
-            first_token_ms={}, latency_ms={}, reward=0.0,
+            first_token_ms=[], latency_ms=[], reward=0.0,
         )  # fmt: skip
         assert sum_up_due(limit=1) == 0
         assert not TurnRollup.objects.filter(pk=old.pk).exists()
@@ -180,7 +180,7 @@ def test_the_workers_and_the_command_sum_up(somebody: Somebody, capsys: pytest.C
 
 
 FIGURES: dict[str, Any] = {
-    "requests": 1, "failed": 0, "prompt_tokens": 0, "reply_tokens": 0, "first_token_ms": {}, "latency_ms": {},
+    "requests": 1, "failed": 0, "prompt_tokens": 0, "reply_tokens": 0, "first_token_ms": [], "latency_ms": [],
     "reward": 0.0, "rewarded": 0,
 }  # fmt: skip
 
@@ -195,6 +195,8 @@ FIGURES: dict[str, Any] = {
         ({"failed": 2}, "rollup_failed_of_requests"),
         ({"requests": -1}, "requests_check"),
         ({"begins_at": ORIGIN}, "rollup_once_per_stretch"),
+        ({"first_token_ms": {"7": 1}}, "rollup_counts_by_bucket"),
+        ({"latency_ms": 7}, "rollup_counts_by_bucket"),
     ],
 )
 def test_postgres_refuses_what_no_stretch_sums_up_to(
@@ -239,7 +241,7 @@ def bucketed(durations: list[float | None]) -> list[int | None]:
 def counted(durations: list[float]) -> Histogram:
     histogram = Histogram()
     for bucket in bucketed(list(durations)):
-        histogram.add({str(bucket): 1})
+        histogram.add(Histogram.counted({str(bucket): 1}))
     return histogram
 
 
@@ -277,3 +279,27 @@ def test_a_duration_that_is_none_or_no_number_breaks_nothing() -> None:
     ]
     assert bucketed([1.0, GAMMA]) in ([0, 1], [0, 2])  # a logarithm is rounded
     assert Histogram().percentiles(0.5, 0.95) == (None, None)
+
+
+def test_a_histogram_is_written_and_read_and_added_whatever_its_buckets() -> None:
+    def of(**counts: int) -> Histogram:
+        return Histogram.counted(
+            {name.replace("m", "-").lstrip("b"): count for name, count in counts.items()}
+        )
+
+    assert of().written == []
+    assert of(b7=3).written == [7, 3]
+    assert of(b2=1, bm1=4).written == [-1, 4, 0, 0, 1]
+    total = Histogram()
+    for one, wanted in (
+        (of(), []),
+        (of(b2=1), [2, 1]),
+        (of(), [2, 1]),
+        (of(b4=2), [2, 1, 0, 2]),
+        (of(bm1=5, b3=1), [-1, 5, 0, 0, 1, 1, 2]),
+        (of(b0=1), [-1, 5, 1, 0, 1, 1, 2]),
+    ):
+        before = one.written
+        total.add(one)
+        assert (total.written, one.written) == (wanted, before)
+        assert Histogram.read(total.written) == total
