@@ -1,6 +1,7 @@
 """How much a deletion would take: counted to a bound, whatever there is, and said to be more."""
 
 import json
+import random
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -179,3 +180,51 @@ def test_the_newest_version_of_another_branch_is_the_one_to_go_back_to(acme: Row
         (known,) = lineage.known_of({newest.pk: 3})  # of those before it, the newest too
         assert known.clean is not None
         assert known.clean.number == 3
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_branches_say_of_every_version_whether_it_knows(seed: int) -> None:
+    draw = random.Random(seed)
+    newest = draw.randint(1, 14)
+    parents = {
+        number: (number - 1 or None) if draw.random() < 0.6 else draw.choice([None, *range(1, number)])
+        for number in range(1, newest + 1)
+    }
+    learned = sorted(draw.sample(range(1, newest + 1), draw.randint(1, min(3, newest))))
+    turnings = [
+        (number, parent) for number, parent in parents.items() if number > learned[0] and parent != number - 1
+    ]
+    branches = lineage.branches_of(learned, turnings, newest)
+    knowing: set[int] = set()
+    for number, parent in parents.items():
+        if number in learned or parent in knowing:
+            knowing.add(number)
+    assert [number for one in branches for number in (*one.clean, *one.knowing)] == [
+        *range(learned[0], newest + 1)
+    ]
+    assert {number for one in branches for number in one.knowing} == knowing
+
+
+def test_of_many_versions_only_those_that_are_named_are_read(
+    acme: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two branches: one from what learned, up to version 60, and one from the version before it, up to version 80."""
+    monkeypatch.setattr(lineage, "NAMED", 3)
+    before = acme.version
+    made = {2: before}
+    for number in range(3, 81):
+        parent = before if number == 61 else made[number - 1]
+        made[number] = add_version(acme.policy, number, live=number == 60, parent=parent)
+    with tenant_scope(acme.tenant.pk):
+        AdapterVersion.objects.filter(number__gte=79).update(state=VersionState.RETIRED)
+        learned = {made[number].pk: number for number in (3, 5, 20, 40)}
+        with CaptureQueriesContext(connection) as asked:
+            (known,) = lineage.known_of(learned)
+        selects = [one["sql"] for one in asked if one["sql"].startswith("SELECT")]
+        with connection.cursor() as cursor:
+            read = [len(cursor.execute(sql).fetchall()) for sql in selects]
+    assert [(version.number, samples) for version, samples in known.learned] == [(3, 3), (5, 5), (20, 20)]
+    assert (known.more_learned, [version.number for version in known.built_on]) == (1, [4, 6, 7])
+    assert known.more_built_on == (60 - 2) - 4 - 3
+    assert (known.clean, known.live_knows) == (made[78], True)
+    assert max(read) <= 2 * lineage.NAMED
