@@ -1,15 +1,16 @@
 """What the forms of an account say where they refuse something: which field, what its limit is, and what to do next.
 
-Texts stand here and nowhere else, by the code that django-allauth or Django gives a refusal. None says whether somebody
+Texts stand here, by the code that django-allauth or Django gives a refusal, and for what any form may refuse in
+`kernel.refusals`. None says whether somebody
 has an account.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
-from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
+
+from kernel import refusals
 
 _MINUTES = settings.LOGIN_TRIES_WITHIN_S // 60
 _WAIT = (
@@ -80,15 +81,11 @@ SECOND_FACTOR: Mapping[str, str] = {
 
 _NO_KEY = "The security key did not answer, or not as it should. Plug it in once more, and try again."
 _FIELDS: Mapping[str, str] = {
-    "invalid_choice": "{field}: this is none of the choices. Choose once more.",
-    "max_length": "{field}: at most {limit_value} characters, and this has {show_value}. Make it shorter.",
-    "null_characters_not_allowed": "{field}: it holds a character that cannot be kept. Type it once more.",
     "password_too_common": "{field}: many people have this one, so it is guessed first. Take another.",
     "password_too_short": "{field}: at least {min_length} characters. Make it longer.",
     "password_too_similar": "{field}: it is too much like your {verbose_name}. Take another.",
-    "required": "{field}: this is empty. Fill it in.",
 }
-"""By codes of Django's fields and of its password validators."""
+"""By codes of Django's password validators."""
 _OF_ONE_FIELD: Mapping[tuple[str, str | None], str] = {
     ("account", "invalid_choice"): "This account is not linked any more. Load the page again.",
     ("account", "required"): "Choose the account to unlink.",
@@ -110,22 +107,17 @@ _NAMES = {
 """What the pages call a field, where the library calls it something else."""
 
 
-class InOurWords(forms.Form):
-    """A form whose fields refuse in the words of this module."""
+class InOurWords(refusals.InOurWords):
+    """A form whose fields refuse in the words of this module, and else in those of all forms."""
 
-    def add_error(self, field: Any, error: Any) -> None:
-        """Add a refusal, put into our words where it is a field's."""
-        super().add_error(field, error if field is None else self._put(field, error))
+    def called(self, name: str) -> str:
+        """Return what the pages call a field."""
+        label = super().called(name)
+        return _NAMES.get(label, label)
 
-    def _put(self, name: str, error: ValidationError | str) -> ValidationError:
-        given = error if isinstance(error, ValidationError) else ValidationError(error)
-        label = str(self.fields[name].label or name.capitalize())
-        called = _NAMES.get(label, label)
-        return ValidationError([_said(name, called, one) for one in given.error_list])
-
-
-def _said(name: str, called: str, error: ValidationError) -> ValidationError:
-    words = _OF_ONE_FIELD.get((name, error.code)) or _FIELDS.get(error.code or "")
-    if words is None:  # an adapter's, said in our words already
-        return error
-    return ValidationError(words.format(field=called, **(error.params or {})), code=error.code)
+    def words_of(self, name: str, error: ValidationError) -> str | None:
+        """Return what is said of a refusal at a field; None for an adapter's, said in our words already."""
+        words = _OF_ONE_FIELD.get((name, error.code)) or _FIELDS.get(error.code or "")
+        if words is None:
+            return super().words_of(name, error)
+        return words.format(field=self.called(name), **(error.params or {}))

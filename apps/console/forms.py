@@ -3,9 +3,10 @@
 from django import forms
 
 from apps.judging.models import MAX_RUBRIC_CHARACTERS
+from kernel.refusals import InOurWords
 
 
-class ReasonForm(forms.Form):
+class ReasonForm(InOurWords):
     """Why an operator does something; it goes into the audit row."""
 
     reason = forms.CharField(

@@ -20,12 +20,13 @@ from apps.accounts.services import create_tenant, set_role
 from apps.adapters.services import create_policy
 from kernel.errors import AttuneError, Conflict
 from kernel.ids import uuid7
+from kernel.refusals import InOurWords
 from kernel.tenancy import system_scope, tenant_scope
 
 FIRST_POLICY = "default"
 
 
-class NewTenant(forms.Form):
+class NewTenant(InOurWords):
     """What a new account is asked beside address and password; allauth calls `signup` in the end."""
 
     organisation = forms.CharField(

@@ -18,6 +18,7 @@ from apps.dashboard.places import Place, tenant_page
 from apps.keys import services
 from apps.keys.models import LONGEST_NAME, ApiKey, KeyScope
 from kernel.errors import AttuneError
+from kernel.refusals import InOurWords
 from kernel.rest.caller import Access
 
 OVERLAPS = {"0": "at once", "3600": "in an hour", "86400": "in a day", "604800": "in a week"}
@@ -30,7 +31,7 @@ SCOPES = {
 }
 
 
-class NewKey(forms.Form):
+class NewKey(InOurWords):
     """A key to be made."""
 
     name = forms.CharField(max_length=LONGEST_NAME, label="Name", help_text="Where it is used: laptop, ci …")

@@ -18,10 +18,11 @@ from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings.policies import preset_named
 from kernel.errors import AttuneError
+from kernel.refusals import InOurWords
 from kernel.rest.caller import Access
 
 
-class TenantForm(forms.Form):
+class TenantForm(InOurWords):
     """What the tenant is called, and whether it learns."""
 
     name = forms.CharField(max_length=120)
@@ -116,7 +117,7 @@ def settings(request: HttpRequest, place: Place) -> HttpResponse:
             services.change_tenant(tenant_id=place.tenant.pk, actor=place.actor, **form.cleaned_data)
             messages.success(request, "Saved.")
         else:
-            messages.error(request, f"Name: {form.errors['name'][0]}")
+            messages.error(request, str(form.errors["name"][0]))
         return redirect("dashboard:settings", tenant=place.tenant.slug)
     policies = list(with_version_counts(Policy.objects.order_by("name")))
     for policy in policies:

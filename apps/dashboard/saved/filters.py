@@ -14,6 +14,7 @@ from apps.adapters.models import Policy
 from apps.conversations.models import Feedback, Session, TurnKind
 from apps.dashboard.models import SavedView
 from apps.learning.models import Sample
+from kernel.refusals import InOurWords
 
 LONGEST_PERSON = 200
 JUDGED = {"bad": "a reply judged bad", "good": "a reply judged good"}
@@ -24,7 +25,7 @@ _SEARCHED = {"kind", "judged"}
 _DAYS = {"1d": 1, "7d": 7, "30d": 30}
 
 
-class SessionFilters(forms.Form):
+class SessionFilters(InOurWords):
     """Filters of the sessions' list; one that is left empty narrows nothing."""
 
     policy = forms.ChoiceField(required=False, label="Policy")

@@ -19,10 +19,11 @@ from apps.dashboard.saved import services
 from apps.dashboard.saved.filters import NAMES, SessionFilters, opened
 from apps.dashboard.saved.selectors import in_order, views_for
 from kernel.errors import AttuneError
+from kernel.refusals import InOurWords
 from kernel.rest.caller import Access
 
 
-class NameForm(forms.Form):
+class NameForm(InOurWords):
     """What a view is called, and who sees it."""
 
     name = forms.CharField(max_length=LONGEST_NAME, label="Name")

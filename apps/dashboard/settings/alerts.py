@@ -17,10 +17,11 @@ from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings.forms import complain
 from kernel.errors import AttuneError
+from kernel.refusals import InOurWords
 from kernel.rest.caller import Access
 
 
-class EndpointForm(forms.Form):
+class EndpointForm(InOurWords):
     """Where an endpoint is and what it is told of."""
 
     url = forms.CharField(max_length=URL_CHARACTERS, label="Address")

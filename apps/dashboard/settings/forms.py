@@ -9,6 +9,7 @@ from django.http import QueryDict
 from apps.judging.models import MAX_RUBRIC_CHARACTERS, MAX_VOTES, PersonalData
 from apps.learning.config import described
 from kernel.errors import AttuneError
+from kernel.refusals import InOurWords
 
 PERSONAL_DATA = {
     "": "as one level above",
@@ -46,7 +47,7 @@ WORDS = {
 }
 
 
-class ConfigForm(forms.Form):
+class ConfigForm(InOurWords):
     """The settings of `ASKED`, each within its own bounds, and the number that the person looked at."""
 
     number = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
@@ -72,14 +73,14 @@ def _field(bounds: Mapping[str, Any], label: str) -> forms.Field:
     return number
 
 
-class AnswerForm(forms.Form):
+class AnswerForm(InOurWords):
     """How a policy answers where the client says nothing, and whether it learns."""
 
     temperature = forms.FloatField(min_value=0, max_value=2, label="Temperature where the client names none")
     training_enabled = forms.BooleanField(required=False, label="Learn from conversations")
 
 
-class RubricForm(forms.Form):
+class RubricForm(InOurWords):
     """What replies are judged by."""
 
     text = forms.CharField(
@@ -91,7 +92,7 @@ class RubricForm(forms.Form):
     )
 
 
-class JudgeForm(forms.Form):
+class JudgeForm(InOurWords):
     """How turns are judged; an empty field is as one level above."""
 
     votes = forms.IntegerField(min_value=1, max_value=MAX_VOTES, required=False, label="Votes of a judgement")

@@ -17,12 +17,13 @@ from apps.judging.rules import rules_of_tenant
 from apps.judging.services import change_judging, write_rubric
 from apps.learning.opting_out import opt_in, opt_out
 from kernel.errors import AttuneError
+from kernel.refusals import InOurWords
 from kernel.rest.caller import Access
 
 DAYS = 7  # of what judging cost
 
 
-class OptOutForm(forms.Form):
+class OptOutForm(InOurWords):
     """Whom to take out: a member by their address, or an end user as clients name them."""
 
     who = forms.CharField(max_length=254, label="Member's email, or end user as clients name them")

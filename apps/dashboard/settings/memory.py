@@ -15,9 +15,10 @@ from apps.memory.models import LAST_HOUR, MOST_BUDGET_TOKENS, MOST_SHADOW_TOKENS
 from apps.memory.selectors import setting_of
 from apps.memory.services import set_setting
 from kernel.errors import AttuneError
+from kernel.refusals import InOurWords
 
 
-class MemoryForm(forms.Form):
+class MemoryForm(InOurWords):
     """Whether a policy is told what people asked for, whether its weights take it over, and what either may cost."""
 
     in_prompt = forms.BooleanField(

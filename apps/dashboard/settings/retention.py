@@ -10,12 +10,13 @@ from apps.governance.retention import would_take
 from apps.learning.config import described
 from apps.learning.configuring import configure
 from kernel.errors import AttuneError
+from kernel.refusals import InOurWords
 
 _BOUNDS = described()["retention_days"]
 _OF_THIS_FORM = {"csrfmiddlewaretoken", "confirmed"}
 
 
-class RetentionForm(forms.Form):
+class RetentionForm(InOurWords):
     """After how many days without a turn sessions go, and the configuration that the person looked at."""
 
     number = forms.IntegerField(min_value=1, widget=forms.HiddenInput)

@@ -9,9 +9,18 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
+from kernel.refusals import kind_of, speak
+
 
 class StrictFilters(DjangoFilterBackend):  # type: ignore[misc]  # the library is not typed
-    """The library's, which also refuses an empty value (it would show all rows) and the same filter twice."""
+    """The library's, which also refuses an empty value (it would show all rows) and the same filter twice, in our words."""
+
+    def get_filterset(self, request: Request, queryset: QuerySet[Any], view: Any) -> Any:
+        """Return the filters of a view, if it has some."""
+        found = super().get_filterset(request, queryset, view)
+        for field in found.form.fields.values() if found is not None else ():
+            speak(field, kind_of(field))
+        return found
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         """Return the rows that the query asks for; raise ValidationError with the parameter at fault."""

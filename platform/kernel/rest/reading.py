@@ -7,6 +7,8 @@ from drf_spectacular.extensions import OpenApiSerializerExtension
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from kernel.refusals import speak
+
 # The library reads "yes" as True and False as 0.0; a caller who sends those has made a mistake and hears of it.
 _TYPES: dict[type[serializers.Field[Any, Any, Any, Any]], tuple[tuple[type, ...], str]] = {
     serializers.BooleanField: ((bool,), "true or false"),
@@ -16,6 +18,15 @@ _TYPES: dict[type[serializers.Field[Any, Any, Any, Any]], tuple[tuple[type, ...]
     serializers.UUIDField: ((str,), "a UUID, as a string"),
     serializers.DateTimeField: ((str,), "a time (RFC 3339), as a string"),
 }
+
+_KINDS: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], str], ...] = (
+    (serializers.FloatField, "number"),
+    (serializers.IntegerField, "whole number"),
+    (serializers.EmailField, "address"),
+    (serializers.DateTimeField, "time"),
+    (serializers.UUIDField, "id"),
+    (serializers.ListField, "list"),
+)
 
 
 class SomethingSaid(serializers.Serializer[Any]):
@@ -49,8 +60,23 @@ def read(serializer: serializers.BaseSerializer[Any]) -> dict[str, Any]:
         wrong = _wrong(serializer, body) if isinstance(body, Mapping) else {}
         if wrong:
             raise ValidationError(wrong)
+        _speak(serializer)
     serializer.is_valid(raise_exception=True)
     return cast("dict[str, Any]", serializer.validated_data)
+
+
+def _speak(field: Any) -> None:
+    """Let a field refuse in our words, and those in it: a serializer's fields are its own."""
+    speak(field, next((kind for one, kind in _KINDS if isinstance(field, one)), ""))
+    field.error_messages["required"] = "This is missing. Give it."
+    if isinstance(field, serializers.ChoiceField):
+        # the library formats this text once more
+        choices = ", ".join(str(one).replace("{", "{{").replace("}", "}}") for one in field.choices)
+        field.error_messages["invalid_choice"] = f"This is none of the choices: {choices}."
+    if isinstance(field, serializers.ListField):
+        _speak(field.child)
+    for inner in field.fields.values() if isinstance(field, serializers.Serializer) else ():
+        _speak(inner)
 
 
 def _wrong(serializer: serializers.Serializer[Any], body: Mapping[str, Any]) -> dict[str, Any]:

@@ -41,7 +41,9 @@ def test_a_key_is_shown_once_and_works(acme: Rows) -> None:
 
 def test_a_key_needs_a_name_and_a_scope(acme: Rows) -> None:
     page = browser(acme.user).post("/t/acme/keys", {"name": ""}).content.decode()
-    assert page.count("This field is required.") == 2
+    assert page.count("this is empty. Fill it in.") == 2
+    for named in ("Name: this is empty.", "It may: this is empty."):
+        assert named in page
     with tenant_scope(acme.tenant.pk):
         assert ApiKey.objects.count() == 1
 
@@ -86,7 +88,7 @@ def test_settings_switch_learning_off(acme: Rows) -> None:
     path = f"/t/acme/settings/policies/{acme.policy.pk}"
     client.post(path, {"form": "answer", "temperature": "1.2"})
     wrong = client.post(path, {"form": "answer", "temperature": "9"}).content.decode()
-    assert "Ensure this value is less than or equal to 2." in wrong
+    assert "Temperature where the client names none: at most 2. Give a smaller number." in wrong
     with system_scope("look"):
         tenant, policy = Tenant.objects.get(pk=acme.tenant.pk), Policy.objects.get(pk=acme.policy.pk)
     assert (tenant.name, tenant.training_enabled) == ("Acme & Sons", False)

@@ -73,11 +73,11 @@ def test_what_a_person_changes_and_nothing_else_becomes_their_own(
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("lr", "2", "less than or equal to 1"),
-        ("batch_size", "0", "greater than or equal to 1"),
-        ("batch_size", "1.5", "whole number"),
-        ("window", "x", "Enter a number"),
-        ("method", "magic", "Select a valid choice"),
+        ("lr", "2", "Learning rate: at most 1. Give a smaller number."),
+        ("batch_size", "0", "Samples in a step: at least 1. Give a larger number."),
+        ("batch_size", "1.5", "Samples in a step: this is no whole number. Give one, such as 7."),
+        ("window", "x", "Window, as a part of the buffer (W): this is no number. Give one, such as 0.5."),
+        ("method", "magic", "What teaches: this is none of the choices."),
     ],
 )
 def test_an_error_stands_at_its_field_and_nothing_changes(  # noqa: PLR0917
@@ -206,10 +206,14 @@ def test_how_memory_is_used_is_shown_and_changed(
 @pytest.mark.parametrize(
     ("wrong", "field", "words"),
     [
-        ({"budget_tokens": "4097"}, "budget_tokens", "less than or equal to 4096"),
-        ({"budget_tokens": "x"}, "budget_tokens", "whole number"),
-        ({"shadow_tokens_per_day": "-1"}, "shadow_tokens_per_day", "greater than or equal to 0"),
-        ({"shadow_from_hour": "24"}, "shadow_from_hour", "less than or equal to 23"),
+        ({"budget_tokens": "4097"}, "budget_tokens", "Tokens of a prompt for that: at most 4096."),
+        ({"budget_tokens": "x"}, "budget_tokens", "Tokens of a prompt for that: this is no whole number."),
+        (
+            {"shadow_tokens_per_day": "-1"},
+            "shadow_tokens_per_day",
+            "Tokens written for it in 24 hours: at least 0.",
+        ),
+        ({"shadow_from_hour": "24"}, "shadow_from_hour", "Quiet minutes from this hour, UTC: at most 23."),
         ({"shadow_from_hour": "3"}, "shadow_until_hour", "give both hours, each between 0 and 23"),
         ({"shadow_from_hour": "3", "shadow_until_hour": "3"}, "shadow_until_hour", "another hour"),
     ],
@@ -253,7 +257,7 @@ def test_a_webhook_is_added_changed_tried_and_deleted_when_sure(acme: Rows, clie
     path = f"/t/acme/settings/alerts/{row.pk}"
     for wrong, words in (
         ({"url": "https://10.0.0.1/"}, "10.0.0.1 is not a public address"),
-        ({"events": []}, "This field is required."),
+        ({"events": []}, "It is told that: this is empty. Fill it in."),
     ):
         assert words in client.post("/t/acme/settings/alerts", {**form, **wrong}).content.decode()
         assert words in client.post(path, {**form, **wrong, "wish": "change"}).content.decode()
