@@ -9,6 +9,14 @@ from apps.adapters.models import AdapterVersion, Policy, VersionState
 from kernel.errors import Conflict, NotFound
 
 
+def policy_of(policy_id: uuid.UUID, *, field: str | None = None) -> Policy:
+    """Return a policy of the tenant in scope. Raises NotFound, which names `field`."""
+    policy = Policy.objects.filter(pk=policy_id).first()
+    if policy is None:
+        raise NotFound("There is no such policy.", field=field)
+    return policy
+
+
 def version_of(policy: Policy, number: int) -> AdapterVersion | None:
     """Return a policy's version that may be served; 0 is the bare base, None. Raises NotFound or Conflict."""
     if number == 0:

@@ -35,7 +35,7 @@ def room_beside_people() -> int:
             When(_asked_within(lately, AFTER_A_WHILE_S), then=IN_TALK),
             default=IN_SILENCE,
         )
-        found: int | None = lately.order_by().values_list(room, flat=True).first()
+        found: int | None = next(iter(lately.order_by().values_list(room, flat=True)[:1]), None)
     return IN_SILENCE if found is None else found
 
 

@@ -66,7 +66,8 @@ def sessions(request: HttpRequest, place: Place) -> HttpResponse:
 @tenant_page(needs=Access.TALK)
 def session(request: HttpRequest, place: Place, session_id: uuid.UUID) -> HttpResponse:
     """Show one session as a line of turns."""
-    found = _readable(place).select_related("policy__live").filter(pk=session_id).first()
+    rows = _readable(place).select_related("policy__live").defer("policy__live__metrics")
+    found = rows.filter(pk=session_id).first()
     if found is None:
         raise Http404
     turns = list(

@@ -10,10 +10,10 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from apps.adapters.models import Policy
+from apps.adapters.selectors import policy_of
 from apps.judging.models import MAX_RUBRIC_CHARACTERS, MAX_VOTES, JudgeSettings, PersonalData, Rubric
 from apps.judging.rules import Rules, rules_of, rules_of_tenant
 from apps.judging.services import change_judging, write_rubric
-from kernel.errors import NotFound
 from kernel.rest.caller import Access
 from kernel.rest.reading import read
 from kernel.rest.views import ScopedView, ScopedViewSet
@@ -126,13 +126,13 @@ class PolicyJudgingApi(ScopedView):
     def get(self, request: Any, pk: uuid.UUID) -> Response:
         """Show a policy's own judge settings, and what holds with the tenant's and the platform's."""
         del request
-        return self._shown(_policy(pk))
+        return self._shown(policy_of(pk))
 
     @extend_schema(request=JudgeSettingsSerializer, responses=PolicyJudgingSerializer)
     def patch(self, request: Any, pk: uuid.UUID) -> Response:
         """Change them for the judgements that are asked for from now on."""
         self.caller.require(Access.MANAGE)
-        policy = _policy(pk)
+        policy = policy_of(pk)
         asked = read(JudgeSettingsSerializer(data=request.data))
         if asked:
             change_judging(
@@ -200,15 +200,8 @@ class RubricsApi(ScopedViewSet[Rubric]):
         asked = self.body(NewRubricSerializer)
         rubric = write_rubric(
             tenant_id=self.caller.tenant_id,
-            policy=_policy(asked["policy"], field="policy") if asked["policy"] else None,
+            policy=policy_of(asked["policy"], field="policy") if asked["policy"] else None,
             text=asked["text"],
             actor=self.caller.actor,
         )
         return Response(RubricSerializer(rubric).data, status=201)
-
-
-def _policy(policy_id: uuid.UUID, *, field: str | None = None) -> Policy:
-    policy = Policy.objects.filter(pk=policy_id).first()
-    if policy is None:
-        raise NotFound("There is no such policy.", field=field)
-    return policy

@@ -17,7 +17,7 @@ from apps.learning.drift import readings
 from apps.learning.endings import close, config_of, held_by, refuse_samples, release, requeue
 from apps.learning.models import RewardBaseline, RunState, Sample, SampleState, TrainingRun
 from apps.learning.runs import LeaseLost
-from apps.learning.withdrawn import keep_no_words, withdraw
+from apps.learning.withdrawn import withdraw
 from kernel import outbox
 from kernel.errors import NotFound
 
@@ -110,7 +110,11 @@ def _made(run: TrainingRun, policy: Policy, result: StepResult, files: Files) ->
         sample.outcome = dict(result.sample_outcomes.get(str(sample.id), {}))
         if sample.source == TurnKind.SHADOW:  # the words stay with the preferences
             sample.hints = [{**hint, "text": "", "prompt_ids": []} for hint in sample.hints]
-    Sample.objects.bulk_update(samples, ["state", "consumed_at", "outcome", "hints"])
+    written = ["state", "consumed_at", "outcome"]
+    others = [sample for sample in samples if sample.source != TurnKind.SHADOW]
+    Sample.objects.bulk_update(others, written)
+    shadows = [sample for sample in samples if sample.source == TurnKind.SHADOW]
+    Sample.objects.bulk_update(shadows, [*written, "hints"])
     run.metrics["down_weighted"] = sum(sample.weight < 1.0 for sample in samples)
     _learn_from(policy, run, result, samples)
     run.version = version
@@ -126,8 +130,9 @@ def _nothing(run: TrainingRun, policy: Policy, result: StepResult) -> None:
         sample.outcome = dict(result.sample_outcomes.get(str(sample.id), {}))
         own = str(sample.outcome.get("reason") or "")
         sample.reason = Reason.NOT_TAKEN.say(own or result.reason or result.code)
+        if sample.source == TurnKind.SHADOW:  # it is over: the words stay with the preferences
+            sample.hints = []
         sample.save()
-    keep_no_words(sample.id for sample in samples)
     _learn_from(policy, run, result, samples)
     close(run, RunState.NO_OP, result.reason)
     schedule.consider(policy_id=policy.id)

@@ -7,12 +7,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from apps.adapters.models import Policy
-from apps.memory.models import LAST_HOUR, MOST_BUDGET_TOKENS, MOST_SHADOW_TOKENS
+from apps.adapters.selectors import policy_of
+from apps.memory.models import LAST_HOUR, MOST_BUDGET_TOKENS, MOST_SHADOW_TOKENS, MemorySetting
 from apps.memory.selectors import setting_of
 from apps.memory.services import set_setting
 from apps.memory.use import use_of
-from kernel.errors import NotFound
 from kernel.rest.caller import Access
 from kernel.rest.reading import read
 from kernel.rest.views import ScopedView
@@ -85,24 +84,15 @@ class PolicyMemoryApi(ScopedView):
     def get(self, request: Any, pk: uuid.UUID) -> Response:
         """Show a policy's own setting of memory, and what holds with the platform's."""
         del request
-        return self._shown(_policy(pk))
+        return self._shown(setting_of(policy_of(pk).pk))
 
     @extend_schema(request=MemorySettingSerializer, responses=PolicyMemorySerializer)
     def patch(self, request: Any, pk: uuid.UUID) -> Response:
         """Change it, from the next request and the next quiet minute on."""
         self.caller.require(Access.MANAGE)
-        policy = _policy(pk)
+        policy = policy_of(pk)
         asked = read(MemorySettingSerializer(data=request.data))
-        set_setting(policy=policy, actor=self.caller.actor, **asked)
-        return self._shown(policy)
+        return self._shown(set_setting(policy=policy, actor=self.caller.actor, **asked))
 
-    def _shown(self, policy: Policy) -> Response:
-        shown = {"own": setting_of(policy.pk), "holds": use_of(policy.pk)}
-        return Response(PolicyMemorySerializer(shown).data)
-
-
-def _policy(policy_id: uuid.UUID) -> Policy:
-    policy = Policy.objects.filter(pk=policy_id).first()
-    if policy is None:
-        raise NotFound("There is no such policy.")
-    return policy
+    def _shown(self, own: MemorySetting) -> Response:
+        return Response(PolicyMemorySerializer({"own": own, "holds": use_of(own)}).data)

@@ -1,11 +1,10 @@
 """How a policy uses memory: as its own setting says, and where that is silent as the platform does."""
 
-import uuid
 from dataclasses import dataclass
 
 from django.conf import settings
 
-from apps.memory.selectors import setting_of
+from apps.memory.models import MemorySetting
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +32,8 @@ class Use:
         return begin <= hour < end if begin < end else hour >= begin or hour < end
 
 
-def use_of(policy_id: uuid.UUID) -> Use:
-    """Return how a policy uses memory. One query."""
-    own = setting_of(policy_id)
+def use_of(own: MemorySetting) -> Use:
+    """Return how a policy with this setting of its own (`selectors.setting_of`) uses memory."""
     budget, most = own.budget_tokens, own.shadow_tokens_per_day
     return Use(
         in_prompt=own.in_prompt,

@@ -13,7 +13,7 @@ def load_addresses() -> None:
 
 
 def load_templates() -> None:
-    """Compile every template, its own and those of the installed apps."""
+    """Compile every page (*.html), its own and those of the installed apps; mails (*.txt) wait until one is sent."""
     for engine in engines.all():
         for directory in map(Path, engine.template_dirs):
             for path in sorted(directory.rglob("*.html")):

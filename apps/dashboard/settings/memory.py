@@ -11,8 +11,7 @@ from apps.adapters.models import Policy
 from apps.dashboard.places import Place
 from apps.dashboard.settings.forms import complain
 from apps.dashboard.templatetags.pages import thousands
-from apps.memory.models import LAST_HOUR, MOST_BUDGET_TOKENS, MOST_SHADOW_TOKENS
-from apps.memory.selectors import setting_of
+from apps.memory.models import LAST_HOUR, MOST_BUDGET_TOKENS, MOST_SHADOW_TOKENS, MemorySetting
 from apps.memory.services import set_setting
 from kernel.errors import AttuneError
 from kernel.refusals import InOurWords
@@ -50,9 +49,8 @@ class MemoryForm(InOurWords):
         field.label = f"{field.label}; empty: the platform's, {thousands(number)}"
 
 
-def filled(policy: Policy) -> MemoryForm:
+def filled(own: MemorySetting) -> MemoryForm:
     """Return the form with a policy's own setting."""
-    own = setting_of(policy.pk)
     return MemoryForm(initial={name: getattr(own, name) for name in MemoryForm.base_fields})
 
 

@@ -24,6 +24,7 @@ from apps.judging.rules import active_rubric, rules_of
 from apps.learning.config import resolve
 from apps.learning.configuring import OPERATORS, changes, configure
 from apps.learning.presets import PRESETS, preset_of
+from apps.memory.selectors import setting_of
 from apps.memory.use import use_of
 from kernel.errors import AttuneError, InvalidInput
 from kernel.rest.caller import Access
@@ -65,6 +66,7 @@ def _page(request: HttpRequest, place: Place, found: Policy, filled: dict[str, f
     rows = list(PolicyConfig.objects.filter(policy=found).order_by("-number")[: SHOWN + 1])
     rubric, rules = active_rubric(found), rules_of(found)
     own = JudgeSettings.objects.filter(policy=found).first() or JudgeSettings()
+    remembers = setting_of(found.pk)
     now, aging = _resolved(found), outlook(found)
     shown: dict[str, forms.Form] = {
         "answer": AnswerForm(
@@ -74,7 +76,7 @@ def _page(request: HttpRequest, place: Place, found: Policy, filled: dict[str, f
         "retention": retention.RetentionForm(
             initial={"retention_days": now["retention_days"], "number": found.config_number}
         ),
-        "memory": memory.filled(found),
+        "memory": memory.filled(remembers),
         "rubric": RubricForm(initial={"text": rubric.text if rubric and rubric.policy_id else ""}),
         "judging": JudgeForm(initial={"votes": own.votes, "personal_data": own.personal_data}),
         **filled,
@@ -92,7 +94,7 @@ def _page(request: HttpRequest, place: Place, found: Policy, filled: dict[str, f
         rubric=rubric,
         rubrics=Rubric.objects.filter(policy=found).order_by("-number")[:SHOWN],
         rules=rules,
-        use=use_of(found.pk),
+        use=use_of(remembers),
         shadow_offered=settings.SHADOW_ENABLED,
         outlook=aging,
         later=aging.at > timezone.now(),

@@ -24,6 +24,7 @@ async def run_once(run: Run) -> None:
         if run.method.memory:
             await run.step("first_request", lambda: _first_request(run))
         await run.step("idled", lambda: leave_alone(run))
+    # gone on with after the idle minutes, a run was switched on again when it was opened
     await run.platform.rest(run.subject)
     await run.step("held_out", lambda: _exam(run))
     await run.step("ended", lambda: _outcome(run))

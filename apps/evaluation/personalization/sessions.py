@@ -49,6 +49,7 @@ async def run_sessions(run: Run) -> None:
             await _stay_away(run, version=before)
     if run.method.trains:
         await run.step("idled", lambda: leave_alone(run))
+    # gone on with after the idle minutes, a run was switched on again when it was opened
     await run.platform.rest(run.subject)
     await run.step("held_out", lambda: _held_out(run))
     if run.method.memory:

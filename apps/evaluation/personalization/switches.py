@@ -6,7 +6,6 @@ from django.conf import settings
 
 from apps.adapters.models import Policy
 from apps.evaluation.personalization.methods import Method
-from apps.memory.selectors import setting_of
 from apps.memory.services import set_setting
 from kernel.errors import InvalidInput
 
@@ -23,7 +22,5 @@ def refuse_what_is_missing(methods: Iterable[Method]) -> None:
 
 def set_switches(policy: Policy, *, memory: bool | None, shadow: bool, actor: str) -> None:
     """Switch a policy's memory in prompts (None leaves it) and its shadow rollouts, in its tenant's scope."""
-    now = setting_of(policy.pk)
-    wanted = {"in_prompt": now.in_prompt if memory is None else memory, "shadow": shadow}
-    if now.pk is None or wanted != {"in_prompt": now.in_prompt, "shadow": now.shadow}:
-        set_setting(policy=policy, actor=actor, **wanted)
+    told = {} if memory is None else {"in_prompt": memory}
+    set_setting(policy=policy, actor=actor, shadow=shadow, **told)

@@ -53,7 +53,8 @@ def extent_of(meant: Meant) -> Extent:
         sessions=counted(meant.sessions()),
         turns=counted(turns),
         preferences=counted(meant.preferences()),
-        # of the oldest: what learned later was mostly built on what learned from these, and is named with it
+        # of the oldest sessions, of everything the oldest turns: what learned later was mostly built on what learned from
+        # these, and is named with it
         known=known_of(consumed_by_version(turns[:MOST_COUNTED])),
     )
 

@@ -16,6 +16,7 @@ from apps.learning.schedule import awaits_publishing
 from apps.learning.shadow.questions import Question, teaching_questions
 from apps.memory.lessons import Standing, current_lesson, end_lessons, standing
 from apps.memory.models import Lesson, LessonState
+from apps.memory.selectors import setting_of
 from apps.memory.use import use_of
 from kernel.errors import InvalidInput
 
@@ -76,7 +77,7 @@ def tokens_today(policy: Policy) -> int:
 
 
 def _why_not(policy: Policy) -> str:
-    use = use_of(policy.pk)
+    use = use_of(setting_of(policy.pk))
     most = use.shadow_tokens_per_day
     hours = f"only from {use.shadow_from_hour} to {use.shadow_until_hour} o'clock UTC"
     why = ""

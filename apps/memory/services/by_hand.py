@@ -9,7 +9,8 @@ from apps.adapters.models import Policy
 from apps.memory.models import KEPT, Preference, PreferenceState, Source
 from apps.memory.people import Person
 from apps.memory.sameness import Wish
-from apps.memory.services.entries import MOST, bury, create, make_room, revive, same_as, settle
+from apps.memory.services.entries import MOST, bury, create, make_room, revive
+from apps.memory.services.wishes import Wishes
 from apps.memory.text import checked
 from kernel import audit
 from kernel.errors import Conflict, NotFound
@@ -36,15 +37,17 @@ def add_preference(
             raise NotFound("There is no such policy.", field="model", code="model_not_found")
         person = Person(policy.id, user_id, _end_user(policy.tenant_id, end_user))
         person.lock()
-        row = same_as(person, wish)
+        wishes = Wishes(person)
+        row = wishes.same_as(wish)
         if row is None:
             make_room(person)
             if Preference.objects.filter(**person.rows(), state__in=KEPT).count() >= MOST:
                 raise Conflict(f"At most {MOST} preferences are kept for one person.", field="text")
             row = create(person, wish, source=Source.TYPED, typed=True, pinned=pinned)
         else:
-            _say(person, row, wish, pinned=row.pinned or pinned)
-        settle(person, row, by_hand=True)
+            _say(row, wish, pinned=row.pinned or pinned)
+        wishes.put(row, wish.words)
+        wishes.settle(row, by_hand=True)
         _audit(row, "memory.add", actor, {"pinned": row.pinned})
     return row
 
@@ -60,24 +63,26 @@ def edit_preference(
     wish = Wish.of(checked(text)) if text is not None else None
     with transaction.atomic():
         person, row = _theirs(preference_id, user_id)
+        wishes = Wishes(person)
         if wish is not None:
-            other = same_as(person, wish)
+            other = wishes.same_as(wish)
             if other is not None and other.pk != row.pk:
                 raise Conflict("Another preference says the same.", field="text", code="duplicate_preference")
             try:
                 with transaction.atomic():
-                    _say(person, row, wish, pinned=row.pinned)
+                    _say(row, wish, pinned=row.pinned)
             except IntegrityError as error:
                 raise Conflict(
                     "Another preference says the same.", field="text", code="duplicate_preference"
                 ) from error
+            wishes.put(row, wish.words)
         if pinned is not None and pinned != row.pinned:
             row.pinned = pinned
             row.save(update_fields=["pinned", "changed_at"])
             if pinned and row.state != PreferenceState.ACTIVE:
                 revive(row)
         if wish is not None or pinned:
-            settle(person, row, by_hand=True)
+            wishes.settle(row, by_hand=True)
         _audit(row, "memory.edit", actor, {"words": wish is not None, "pinned": row.pinned})
     return row
 
@@ -93,7 +98,7 @@ def delete_preference(*, preference_id: uuid.UUID, user_id: uuid.UUID | None, ac
         _audit(row, "memory.delete", actor, {})
 
 
-def _say(person: Person, row: Preference, wish: Wish, *, pinned: bool) -> None:
+def _say(row: Preference, wish: Wish, *, pinned: bool) -> None:
     row.own_words, row.fingerprint, row.topics = wish.words, wish.compared.fingerprint, list(wish.topics)
     row.general, row.pinned, row.revision = True, pinned, row.revision + 1
     row.state, row.superseded_by, row.reason = PreferenceState.ACTIVE, None, ""

@@ -10,7 +10,8 @@ from apps.judging.selectors import verdict
 from apps.memory.models import Evidence, Preference, PreferenceState, Source
 from apps.memory.people import Person
 from apps.memory.sameness import Wish
-from apps.memory.services.entries import create, make_room, revive, same_as, says_already, settle
+from apps.memory.services.entries import create, make_room, revive
+from apps.memory.services.wishes import Wishes
 from apps.memory.text import overheard
 
 logger = logging.getLogger(__name__)
@@ -51,6 +52,7 @@ def remember(*, turn_id: uuid.UUID) -> list[Preference]:
         person = Person(turn.policy_id, turn.session.user_id, turn.session.end_user_id)
         person.lock()
         by_hand = set(Feedback.objects.filter(turn=turn).values_list("correction", flat=True))
+        wishes = Wishes(person)
         found: list[Preference] = []
         for text in said.hints:
             corrects = text in {" ".join(words.split()) for words in by_hand}
@@ -58,14 +60,14 @@ def remember(*, turn_id: uuid.UUID) -> list[Preference]:
             for reason in reasons:
                 logger.info("of turn %s a hint is not kept: %s", turn.id, reason)
             for words in sentences:
-                row = _heard(person, turn, Wish.of(words), Source.CORRECTION if corrects else Source.HINT)
+                row = _heard(wishes, turn, Wish.of(words), Source.CORRECTION if corrects else Source.HINT)
                 if row is not None:
                     found.append(row)
         make_room(person)
     return found
 
 
-def _heard(person: Person, turn: Turn, wish: Wish, source: Source) -> Preference | None:
+def _heard(wishes: Wishes, turn: Turn, wish: Wish, source: Source) -> Preference | None:
     """Count a turn for a preference; None where that was done before, or what it said was deleted."""
     mine = Evidence.objects.filter(turn=turn)
     deleted = mine.filter(preference__state=PreferenceState.DELETED)
@@ -74,13 +76,13 @@ def _heard(person: Person, turn: Turn, wish: Wish, source: Source) -> Preference
     # it may have counted for one in other words, or for one that said more
     if wish.topics and deleted.filter(preference__topics__contains=list(wish.topics)).exists():
         return None
-    row, words = same_as(person, wish), wish.words
-    if (row is None or row.state == PreferenceState.SUPERSEDED) and (more := says_already(person, wish)):
+    row, words = wishes.same_as(wish), wish.words
+    if (row is None or row.state == PreferenceState.SUPERSEDED) and (more := wishes.says_already(wish)):
         row, words = more, ""  # what says less is not what is told, should all else that it rests on go
     if row is not None and mine.filter(preference=row).exists():
         return None
     if row is None:
-        row = create(person, wish, source=source, typed=False)
+        row = create(wishes.person, wish, source=source, typed=False)
     elif row.state == PreferenceState.LEARNED:
         revive(row, "asked for again")
     elif row.state == PreferenceState.SUPERSEDED:
@@ -93,5 +95,6 @@ def _heard(person: Person, turn: Turn, wish: Wish, source: Source) -> Preference
     if row.evidence.count() < MOST_EVIDENCE:
         for turn_id, said in grounds:
             Evidence.objects.create(tenant_id=turn.tenant_id, preference=row, turn_id=turn_id, words=said)
-    settle(person, row, by_hand=False)
+    wishes.put(row, wishes.words_of(row) or words)
+    wishes.settle(row, by_hand=False)
     return row

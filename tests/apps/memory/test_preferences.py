@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from apps.accounts.models import EndUser
 from apps.conversations.models import Feedback, Session, Turn, TurnKind
-from apps.memory import services
+from apps.memory import sameness, services
 from apps.memory.lessons import Standing, standing
 from apps.memory.models import Evidence, Preference, PreferenceState, Source
 from apps.memory.prompt import HEADING
@@ -381,6 +382,42 @@ def test_an_edit_is_a_new_revision_and_its_words_are_not_in_the_audit_log(somebo
     add(somebody, "Call me Sam.")
     with pytest.raises(Conflict):
         edit(somebody, row, text="call me Sam")
+
+
+def test_what_is_kept_is_read_once_for_all_that_a_turn_says(
+    somebody: Somebody, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many sentences, each held against everything that is kept."""
+    for number in range(8):
+        add(somebody, f"Mention the city number {number} first.")
+    turn = add_turn(somebody)
+    settle(turn, hints=("Answer in French. Use a numbered list.", "Leave the bold out. Call me Sam."))
+    parsed: list[str] = []
+    real = sameness.topics_of
+
+    def count(text: str) -> list[str]:
+        parsed.append(text)
+        return real(text)
+
+    monkeypatch.setattr(sameness, "topics_of", count)
+    with tenant_scope(somebody.tenant.id), CaptureQueriesContext(connection) as asked:
+        assert len(services.remember(turn_id=turn.id)) == 4
+    read = [one["sql"] for one in asked if "CASE WHEN" in one["sql"] and "own_words" in one["sql"]]
+    assert len(read) == 1
+    assert len(parsed) <= 8 + 4 + 4  # what was kept, what was said, and the same words as they are kept now
+    assert len(kept(somebody)) == 12
+
+
+def test_what_a_turn_says_twice_is_kept_once_and_the_last_word_holds(somebody: Somebody) -> None:
+    """What the first sentence changed is known to the next one."""
+    add(somebody, "Use a numbered list.")
+    hear(somebody, "Answer in French. Give me a numbered list. Answer in German. Reply in German, please.")
+    rows = {row.topics[0]: row for row in kept(somebody)}
+    assert len(kept(somebody)) == 3
+    assert rows["language:french"].state == "superseded"
+    assert rows["language:french"].superseded_by_id == rows["language:german"].pk
+    assert (rows["shape:list"].state, rows["shape:list"].own_words) == ("active", "Use a numbered list.")
+    assert words_told(somebody) == ["Use a numbered list.", "Answer in German."]
 
 
 def test_learned_ones_leave_the_prompt_and_come_back_when_asked_for_again(somebody: Somebody) -> None:

@@ -24,7 +24,7 @@ def put(somebody: Somebody, **values: Any) -> MemorySetting:
 
 def use(somebody: Somebody) -> Use:
     with tenant_scope(somebody.tenant.id):
-        return use_of(somebody.policy.pk)
+        return use_of(setting_of(somebody.policy.pk))
 
 
 def audited() -> list[dict[str, Any]]:
