@@ -118,13 +118,13 @@ class Reply:
 
     def advance(self, frame: Mapping[str, Any]) -> Chunk:
         """Return what `frame` adds. Raises where the frame says that the engine gave up."""
-        meta = frame.get("meta_info") or {}
         if "error" in frame:
             error = frame["error"] if isinstance(frame["error"], dict) else {"message": str(frame["error"])}
-            raise error_of(int(error.get("code") or 500), str(error.get("message", "")))
-        reason = meta.get("finish_reason") or {}
+            raise error_of(_whole(error.get("code") or 500), str(error.get("message", "")))
+        meta = _object(frame, "meta_info")
+        reason = _object(meta, "finish_reason")
         if reason.get("type") == "abort" and reason.get("status_code"):
-            raise error_of(int(reason["status_code"]), str(reason.get("message", "")))
+            raise error_of(_whole(reason["status_code"]), str(reason.get("message", "")))
         text, ids = frame.get("text"), frame.get("output_ids")
         if not isinstance(text, str) or not isinstance(ids, list):
             raise EngineBroken("the engine's frame has no text or no output_ids")
@@ -141,9 +141,9 @@ class Reply:
             finish_reason=reason.get("type"),
             stopped_by=reason.get("matched"),
             usage=Usage(
-                int(meta.get("prompt_tokens") or 0),
-                int(meta.get("completion_tokens") or 0),
-                int(meta.get("cached_tokens") or 0),
+                _whole(meta.get("prompt_tokens") or 0),
+                _whole(meta.get("completion_tokens") or 0),
+                _whole(meta.get("cached_tokens") or 0),
             ),
             held_back=self._text < len(text),
             misaligned=self._misaligned,
@@ -169,10 +169,44 @@ class Reply:
 def _likeliest(entries: object, *, since: int) -> list[list[tuple[int, float]]]:
     if not isinstance(entries, list):
         return []
-    return [
-        [(int(token), max(float(value), _NO_CHANCE)) for value, token, *_ in one or ()]
-        for one in entries[since:]
-    ]
+    return [[_likely(entry) for entry in _listed(one)] for one in entries[since:]]
+
+
+def _likely(entry: object) -> tuple[int, float]:
+    value, token = _scored(entry)
+    if not (_is_number(value) and _is_number(token)):
+        raise EngineBroken(f"the engine said {str(entry)[:80]} of a token it might have taken")
+    return int(token), max(float(value), _NO_CHANCE)
+
+
+def _scored(entry: object) -> tuple[Any, Any]:
+    """Return (log-probability, token) of what an engine said of a token; (None, None) where it is nothing of the kind."""
+    return (entry[0], entry[1]) if isinstance(entry, list | tuple) and len(entry) >= 2 else (None, None)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _listed(value: object) -> list[Any]:
+    """Return a list of an engine's frame; one that is not there is empty. Raises EngineBroken where it is something else."""
+    if value is not None and not isinstance(value, list):
+        raise EngineBroken(f"the engine's frame holds {str(value)[:80]} where a list belongs")
+    return value or []
+
+
+def _object(frame: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return an object of an engine's frame; one that is not there is empty. Raises EngineBroken where it is something else."""
+    value = frame.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise EngineBroken(f"the engine's {name} is {str(value)[:80]}, not an object")
+    return value or {}
+
+
+def _whole(value: object) -> int:
+    if not _is_number(value):
+        raise EngineBroken(f"the engine's frame holds {str(value)[:80]} where a number belongs")
+    return int(value)  # type: ignore[call-overload, no-any-return]
 
 
 def _overlap(text: str, stop: str) -> int:
@@ -188,10 +222,10 @@ def _misalignment(ids: list[int], logprobs: object, *, since: int) -> str:
     if len(logprobs) != len(ids):
         return f"{len(logprobs)} log-probabilities for {len(ids)} tokens"
     for place in range(since, len(ids)):
-        value, token = logprobs[place][0], logprobs[place][1]
+        value, token = _scored(logprobs[place])
         if token != ids[place]:
             return f"token {place} is {ids[place]}, its log-probability is of {token}"
-        if not isinstance(value, int | float) or not -1e4 < value <= 1e-3:
+        if not _is_number(value) or not -1e4 < value <= 1e-3:
             return f"the log-probability of token {place} is {value}"
     return ""
 
@@ -201,19 +235,20 @@ def input_logprobs(ids: Sequence[int], reply: Mapping[str, Any], *, vocab_size: 
 
     Raises EngineBroken where the reply is not about exactly `ids`: nothing is ever guessed from it.
     """
-    meta = reply.get("meta_info") or {}
-    entries = meta.get("input_token_logprobs") or []
+    meta = _object(reply, "meta_info")
+    entries = _listed(meta.get("input_token_logprobs"))
     about = f"request {meta.get('id')}"
     if len(entries) != len(ids):
         raise EngineBroken(f"the engine scored {len(entries)} of {len(ids)} tokens ({about})")
-    for place, (entry, token) in enumerate(zip(entries, ids, strict=True)):
-        if entry[1] != token and entry[1] != _named_in_scores(token, vocab_size):
+    scored = [_scored(entry) for entry in entries]
+    for place, ((_, named), token) in enumerate(zip(scored, ids, strict=True)):
+        if named not in (token, _named_in_scores(token, vocab_size)):
             raise EngineBroken(
                 "the engine scored other tokens than it was given: "
-                f"token {entry[1]} for {token} at place {place} of {len(ids)} ({about})"
+                f"token {str(named)[:80]} for {token} at place {place} of {len(ids)} ({about})"
             )
-    values = [entry[0] for entry in entries[1:]]
-    if not all(isinstance(value, int | float) for value in values):
+    values = [value for value, _ in scored[1:]]
+    if not all(map(_is_number, values)):
         raise EngineBroken(f"the engine left a token without a log-probability ({about})")
     return [float(value) for value in values]
 

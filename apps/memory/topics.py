@@ -5,14 +5,40 @@ from collections.abc import Iterable
 
 from apps.judging.backends.cue.lexicon import FORMS, LANGUAGES, VERBS
 
+# a row of things: "without bold, lists or boxes"; "no essays, a list" is none
+_ROW = (
+    r"(?:(?:the|any|all)\s+)?"
+    r"(?:\w+(?:\s+\w+)?(?:,\s*(?:and\s+|or\s+)?|\s+(?:and|or|nor)\s+)(?:(?:the|any|all)\s+)?){1,3}"
+)
 _DENIED = re.compile(
     # "no more than two" sets a bound, "there is no list" says what is missed
-    r"\b(?:(?<!there is )(?<!there was )(?<!there are )(?<!there were )(?<!there's )(?:no|not)(?! (?:more|less|fewer|longer|shorter|larger|bigger) than\b)|never|without|don't|dont|avoid|stop|(?:less|fewer)(?! than\b)|skip|drop|omit|remove|lose"
-    r"|(?:leave|take) (?:out|away))\s+(?:\w+\s+){0,2}$"
-    # a row of things: "without bold, lists or boxes"; "no essays, a list" is none
-    r"|\b(?:without|never|avoid|skip|drop|omit|remove|(?:leave|take) (?:out|away))\s+(?:(?:the|any|all)\s+)?"
-    r"(?:\w+(?:\s+\w+)?(?:,\s*(?:and\s+|or\s+)?|\s+(?:and|or|nor)\s+)(?:(?:the|any|all)\s+)?){1,3}$"
+    r"\b(?:(?<!there is )(?<!there was )(?<!there are )(?<!there were )(?<!there's )(?:no|not)(?! (?:more|less|fewer|longer|shorter|larger|bigger) than\b)"
+    r"|no need (?:for|of)|never|don't|dont|stop|(?:less|fewer)(?! than\b))\s+(?:\w+\s+){0,2}$"
+    rf"|\bnever\s+{_ROW}$"
 )
+# the nearest of them counts: "avoid leaving out the list"
+_LEFT_OUT = re.compile(
+    r"^.*\b(?P<verb>without|avoid|skip|drop|omit|remove|lose|(?:leave|take|cut) (?:out|away)"
+    r"|(?P<ing>avoiding|skipping|dropping|omitting|removing|losing|(?:leaving|taking|cutting) (?:out|away)))\s+"
+    rf"(?P<between>(?:\w+\s+){{0,2}}|{_ROW})$",
+    re.DOTALL,
+)
+# "leave the bold and the lists out": the verb before what is left out, its other half after it
+_LEFT = re.compile(
+    r"^.*\b(?P<verb>leave|take|(?P<ing>leaving|taking))\s+"
+    r"(?P<between>(?:(?!(?:it|me|them|us|in|out|away|as)\b)\w+\s+){0,4})$",
+    re.DOTALL,
+)
+_OUT = re.compile(
+    r"(?:\s+(?!and\b|or\b)\w+)?(?:\s+(?:and|or)\s+(?:(?:the|any|all)\s+)?(?!(?:write|spell|print|type|read|set|lay|carry)\b)\w+){0,2}"
+    r"\s+(?:out|away)\b"
+)
+# who is told not to leave something out, or asked why it was, has it
+_KEPT = re.compile(
+    r"\b(?:(?:don't|dont|not|never)\s+(?:(?:ever|just|you|please|again|simply)\s+)?|did(?:n't)? you\s+)$"
+)
+_KEPT_WITHOUT = re.compile(r"\b(?:don't|dont|not|never|no)\s+(?:\w+\s+)?$")
+_KEPT_ING = re.compile(r"\b(?:don't|dont|not|never|no|stop|avoid|without|quit)\s+(?:(?:keep|start|you)\s+)?$")
 _POLES: tuple[tuple[str, str, str, re.Pattern[str]], ...] = tuple(
     (topic, pole, other, re.compile(rf"\b(?:{words})\b"))
     for topic, pole, other, words in (
@@ -68,7 +94,7 @@ def topics_of(text: str) -> list[str]:
     found: set[str] = set()
     for topic, pole, other, pattern in _POLES:
         for match in pattern.finditer(said):
-            denied = _DENIED.search(said[: match.start()]) is not None
+            denied = _is_denied(said[: match.start()], said[match.end() :])
             found.add(f"{topic}:{other if denied else pole}")
     for word in re.findall(r"\w+", said):
         if word in LANGUAGES:
@@ -91,6 +117,20 @@ def is_general(text: str) -> bool:
     if topics_of(text) or set(words) & (FORMS | _STANDING):
         return True
     return bool(words) and words[0] in VERBS
+
+
+def _is_denied(before: str, after: str) -> bool:
+    """Return whether what stands between two texts is not wanted: denied, or left out and not kept from being so."""
+    left = _LEFT_OUT.match(before)
+    if left is None and _OUT.match(after) is not None:
+        left = _LEFT.match(before)
+    if left is None:
+        return _DENIED.search(before) is not None
+    kept = _KEPT_ING if left["ing"] else _KEPT_WITHOUT if left["verb"] == "without" else _KEPT
+    if kept.search(before[: left.start("verb")]) or "no" in left["between"].split():
+        return False
+    # "you keep skipping the list" tells of it, and asks for nothing
+    return left["ing"] is None or _DENIED.search(before) is not None
 
 
 def _without_doubt(found: set[str]) -> set[str]:

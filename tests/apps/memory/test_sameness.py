@@ -48,7 +48,11 @@ def test_all_of_it_and_more(one: str, other: str, more: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["without " + "and " * 96, "without " + "a, " * 130, "leave out " + "x or " * 78]
+    "words",
+    [
+        *("without " + "and " * 96, "without " + "a, " * 130, "leave out " + "x or " * 78),
+        *("leave " + "x and " * 64, "don't leave " * 33, "bold and " * 43),
+    ],
 )
 def test_a_row_of_things_without_end_is_read_at_once(words: str) -> None:
     assert len(words) <= 400

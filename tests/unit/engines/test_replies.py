@@ -173,3 +173,62 @@ def test_scores_of_another_token_are_never_taken(sent: int, named: int) -> None:
 def test_incomplete_scores_are_an_error(entries: list[Any]) -> None:
     with pytest.raises(EngineBroken):
         input_logprobs([1, 5, 6], {"meta_info": {"input_token_logprobs": entries}}, vocab_size=64)
+
+
+SENSELESS = [None, 7, "x", [], [-0.5], [None], {"logprob": -0.5}, ["-0.5", 5], [[-0.5], 5], [True, 5]]
+
+
+@pytest.mark.parametrize("entry", SENSELESS, ids=str)
+def test_a_score_that_is_none_is_the_engines_mistake(entry: Any) -> None:
+    entries = [[None, 1, None], entry, [-3.0, 6, None]]
+    with pytest.raises(EngineBroken):
+        input_logprobs([1, 5, 6], {"meta_info": {"input_token_logprobs": entries}}, vocab_size=64)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"meta_info": 7},
+        {"meta_info": []},
+        {"meta_info": {"input_token_logprobs": 7}},
+        {"meta_info": {"input_token_logprobs": {"0": 1}}},
+        {"meta_info": {"input_token_logprobs": None}},
+    ],
+    ids=str,
+)
+def test_scores_in_no_list_are_the_engines_mistake(reply: dict[str, Any]) -> None:
+    with pytest.raises(EngineBroken):
+        input_logprobs([1, 5, 6], reply, vocab_size=64)
+
+
+@pytest.mark.parametrize("entry", SENSELESS, ids=str)
+def test_a_log_probability_that_is_none_is_said_and_never_padded(entry: Any) -> None:
+    reply = Reply()
+    chunk = reply.advance(frame("One", [5], logprobs=[entry]))
+    assert (chunk.text, chunk.output_ids, chunk.output_logprobs) == ("One", [5], [])
+    assert chunk.misaligned
+
+
+@pytest.mark.parametrize("entry", [*SENSELESS[:-2], [-0.5, "x"], [[-0.5], 5]], ids=str)
+def test_a_likely_token_that_is_none_is_the_engines_mistake(entry: Any) -> None:
+    one = frame("One", [5])
+    one["meta_info"]["output_top_logprobs"] = [[[-0.5, 5, None], entry]]
+    with pytest.raises(EngineBroken):
+        Reply().advance(one)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"meta_info": "x"},
+        {"meta_info": {"finish_reason": "stop"}},
+        {"meta_info": {"prompt_tokens": "many"}},
+        {"meta_info": {"finish_reason": {"type": "abort", "status_code": "x"}}},
+        {"meta_info": {"output_top_logprobs": [7]}},
+        {"error": {"code": "x", "message": "no"}},
+    ],
+    ids=str,
+)
+def test_a_frame_that_makes_no_sense_is_the_engines_mistake(change: dict[str, Any]) -> None:
+    with pytest.raises(EngineBroken):
+        Reply().advance({**frame("One", [5]), **change})

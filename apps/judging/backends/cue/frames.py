@@ -99,6 +99,13 @@ LACKS = re.compile(
     re.IGNORECASE,
 )
 """What no answer is asked to be without: "no order in it" says what this one lacks."""
+NEEDLESS = re.compile(
+    r"^(?:no|zero)\s+(?:more\s+|any\s+)?(.+?)\s+(?:is\s+|are\s+)?(?:needed|necessary|required|wanted|asked for|called for)"
+    r"(?:\s+(?:for|in|here|at all|this)\b.*)?$"
+    r"|^(?:there(?:'s| is)\s+)?no need (?:for|of)\s+(?!(?:all\s+)?(?:the|your|those|these|that)\b)(.+)$",
+    re.IGNORECASE,
+)
+"""What an answer may do without: "no list needed"."""
 OF_IT = re.compile(
     r"\s+(?:in|to|about|of|with)\s+(?:it|this|that|there|here|them|(?:the|your|this|that)\s+(?:answer|reply|response|text|list))$"
     r"|\s+(?:there|here|anywhere)$",

@@ -70,15 +70,22 @@ def _of_sentence(
 
     Rank 0 says what is wanted, 1 what is not, 2 follows from a degree, 3 corrects.
     """
+    aside: tuple[int, str] | None = None
     for start, clause in enumerate(parts):
         rest = phrasing.strip(sentence[sentence.find(clause.text) :]) if start else phrasing.strip(sentence)
         if not rest or not about[start] or is_new_task(clause, known):
             continue
+        own = phrasing.strip(clause.text)
+        if frames.NEEDLESS.match(own) or frames.LACKS.match(
+            own
+        ):  # what it says beside that is what is wanted
+            aside = aside or (_none_of(own) if _is_form(own, known) else None)
+            continue
         made = _frame(rest, known) or _fragment(_phrase(parts[start:]), known)
         if made is not None and _says_something(made[1]):
             return made
-    if not all(about):
-        return None
+    if aside is not None or not all(about):
+        return aside
     for take in (_degree, _omission, _likeness):
         made = take(phrasing.strip(sentence), known)
         if made is not None:
@@ -150,7 +157,16 @@ def _fragment(text: str, known: frozenset[str]) -> tuple[int, str] | None:
 
 
 def _none_of(text: str) -> tuple[int, str] | None:
-    """Make an instruction of "no …": to leave it out or, where the reply lacks it, to have more; None where it may be either."""
+    """Make an instruction of "no …": to leave it out or, where the reply lacks it, to have more; None where it may be either.
+
+    What is not needed is left out, unless no answer would be asked to be without it: "no order needed" asks for nothing.
+    """
+    needless = frames.NEEDLESS.match(text)
+    if needless is not None:
+        what = phrasing.lower_first(needless.group(1) or needless.group(2))
+        return (
+            None if frames.LACKS.match(f"no {what}") else (1, phrasing.sentence_of(f"answer without {what}"))
+        )
     lacking = frames.LACKS.match(text)
     if lacking is not None:
         return 2, f"Answer with more {lacking.group(1).lower()}."
