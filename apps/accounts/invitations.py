@@ -9,11 +9,12 @@ from django.core.exceptions import ValidationError
 from django.core.mail import send_mail
 from django.core.validators import validate_email
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from apps.accounts.models import Invitation, Membership, Role, Tenant, User
 from kernel import audit
-from kernel.errors import Conflict, InvalidInput, NotFound
+from kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
 from kernel.tenancy import system_scope, tenant_scope
 
 VALID_FOR = dt.timedelta(days=7)
@@ -23,7 +24,8 @@ MOST_OPEN = 100  # open invitations of a tenant: mail is not for flooding
 def invite(*, tenant: Tenant, email: str, role: Role, inviter: User, link: str) -> Invitation:
     """Write to somebody with a link to join; asked again, the old link ends and a new one is sent.
 
-    `link` holds `{token}`. Raises `InvalidInput` for what is not an address, `Conflict` for a member.
+    `link` holds `{token}`. Raises `InvalidInput` for what is not an address, `Conflict` for a member, `Forbidden`
+    for an inviter who may not: an admin asks nobody in as owner.
     """
     address = email.strip().lower()
     try:
@@ -34,9 +36,12 @@ def invite(*, tenant: Tenant, email: str, role: Role, inviter: User, link: str) 
     with tenant_scope(tenant.pk), transaction.atomic():
         # two who invite at once: one after the other
         Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
+        if not _may_ask(inviter=inviter.pk, role=role):
+            raise Forbidden(f"You may ask nobody in as {role.value}.", field="role")
         if Membership.objects.filter(user__email=address).exists():
             raise Conflict(f"{address} is a member already", field="email")
-        if Invitation.objects.filter(accepted_at=None).exclude(email=address).count() >= MOST_OPEN:
+        others = Invitation.objects.filter(stands(), accepted_at=None).exclude(email=address)
+        if others.count() >= MOST_OPEN:
             raise Conflict(f"{MOST_OPEN} invitations are open: take some back first")
         invitation, _ = Invitation.objects.update_or_create(
             email=address,
@@ -65,6 +70,26 @@ def invite(*, tenant: Tenant, email: str, role: Role, inviter: User, link: str) 
     return invitation
 
 
+def stands() -> Q:
+    """Return the condition that whoever asked may still ask somebody in as that.
+
+    An inviter who is no longer of the tenant, or may less than then, lets nobody in: not themselves either, by
+    another address.
+    """
+    asks = Membership.objects.filter(
+        tenant=OuterRef("tenant"), user=OuterRef("inviter"), user__is_active=True
+    )
+    return Q(Exists(asks.filter(role=Role.OWNER))) | (
+        ~Q(role=Role.OWNER) & Q(Exists(asks.filter(role=Role.ADMIN)))
+    )
+
+
+def _may_ask(*, inviter: uuid.UUID, role: Role) -> bool:
+    """Whether a person may ask somebody into the tenant of the scope as that; `stands` says it of a row."""
+    roles = [Role.OWNER] if role == Role.OWNER else [Role.OWNER, Role.ADMIN]
+    return Membership.objects.filter(user_id=inviter, role__in=roles).exists()
+
+
 def find(token: str) -> Invitation | None:
     """Return the open invitation that a link names, or None where it has ended.
 
@@ -73,7 +98,7 @@ def find(token: str) -> Invitation | None:
     with system_scope("whose invitation is this"):
         return (
             Invitation.objects.select_related("tenant", "inviter")
-            .filter(token_sha256=_hash(token), accepted_at=None, expires_at__gt=timezone.now())
+            .filter(stands(), token_sha256=_hash(token), accepted_at=None, expires_at__gt=timezone.now())
             .first()
         )
 
@@ -87,8 +112,9 @@ def accept(*, token: str, user: User) -> Membership:
     if invitation is None:
         raise NotFound("this invitation has ended: ask for another")
     with tenant_scope(invitation.tenant_id), transaction.atomic():
-        row = Invitation.objects.select_for_update().get(pk=invitation.pk)
-        if row.accepted_at is not None:
+        held = Invitation.objects.select_for_update()
+        row = held.filter(stands(), pk=invitation.pk, accepted_at=None).first()
+        if row is None:
             raise NotFound("this invitation has ended: ask for another")
         if row.email != user.email.lower():
             raise Conflict(f"this invitation is for {row.email}, and you are {user.email}")

@@ -110,7 +110,11 @@ def rotate(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpRespons
         raise Http404
     try:
         made = services.rotate_key(
-            tenant_id=place.tenant.pk, key_id=key_id, actor=place.actor, overlap_s=float(overlap)
+            tenant_id=place.tenant.pk,
+            key_id=key_id,
+            user_id=place.user.pk,
+            actor=place.actor,
+            overlap_s=float(overlap),
         )
     except AttuneError as error:
         messages.error(request, error.message)

@@ -39,7 +39,9 @@ def members(request: HttpRequest, place: Place) -> HttpResponse:
         section="members",
         page=listed(request, Membership.objects.select_related("user")),
         roles=Role.choices,
-        invitations=Invitation.objects.filter(accepted_at=None).order_by("-created_at")
+        invitations=Invitation.objects.filter(accepted_at=None)
+        .annotate(stands=invitations.stands())
+        .order_by("-created_at")
         if place.manages
         else [],
         now=timezone.now(),

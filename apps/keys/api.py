@@ -127,11 +127,12 @@ class KeysApi(ScopedViewSet[ApiKey]):
     @extend_schema(request=RotationSerializer, responses={201: SecretSerializer})
     @action(detail=True, methods=["post"])
     def rotate(self, request: Any, pk: Any = None) -> Response:
-        """Make a successor with the same name, scopes, policies and expiry."""
+        """Make a successor of one's own key with the same name, scopes, policies, limits and expiry."""
         del request, pk
         key, secret = services.rotate_key(
             tenant_id=self.caller.tenant_id,
             key_id=self.get_object().pk,
+            user_id=self.caller.user_id,
             actor=self.caller.actor,
             **self.body(RotationSerializer),
         )

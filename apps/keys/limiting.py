@@ -1,10 +1,10 @@
-"""Which policies a key may name. The callers hold the key's row locked, or have just made it."""
+"""What a key may name and ask. The callers hold the key's row locked, or have just made it."""
 
 import uuid
 from collections.abc import Sequence
 
 from apps.adapters.models import Policy
-from apps.keys.models import OF_THE_WHOLE_TENANT, ApiKey, KeyPolicy
+from apps.keys.models import OF_THE_WHOLE_TENANT, ApiKey, KeyPolicy, Limit
 from kernel.errors import InvalidInput, NotFound
 
 MOST_POLICIES = 100  # of one key
@@ -47,12 +47,21 @@ def limit_to(key: ApiKey, policies: Sequence[uuid.UUID] | None) -> list[str] | N
 
 
 def hand_over(old: ApiKey, new: ApiKey) -> None:
-    """Let a key's successor name what the key may."""
+    """Let a key's successor name what the key may, and ask no more than it."""
     rows = KeyPolicy.objects.filter(key=old).values_list("policy_id", flat=True)
     KeyPolicy.objects.bulk_create(
         [KeyPolicy(tenant_id=new.tenant_id, key=new, policy_id=policy_id) for policy_id in rows]
     )
     _mark(new, some=old.some_policies)
+    limit = Limit.objects.filter(key=old).first()
+    if limit is not None:
+        Limit.objects.create(
+            tenant_id=new.tenant_id,
+            key=new,
+            requests_per_minute=limit.requests_per_minute,
+            tokens_per_minute=limit.tokens_per_minute,
+            concurrent=limit.concurrent,
+        )
 
 
 def _mark(key: ApiKey, *, some: bool) -> None:

@@ -8,7 +8,7 @@ from apps.accounts.models import Membership, Role, User
 from apps.accounts.selectors import memberships_of
 from apps.keys.models import KeyScope
 from apps.keys.services import authenticate
-from kernel.errors import Forbidden, NotFound
+from kernel.errors import Forbidden, NotFound, Unauthenticated
 from kernel.rest.caller import Access, RestCaller
 from kernel.tenancy import tenant_scope
 
@@ -34,7 +34,9 @@ class KeyAuthentication(BaseAuthentication):
         if not manages and KeyScope.READ.value not in caller.scopes:
             raise Forbidden("This key lacks the scope `read`.", code="insufficient_scope")
         with tenant_scope(caller.tenant_id):
-            membership = Membership.objects.select_related("user").get(user_id=caller.user_id)
+            membership = Membership.objects.select_related("user").filter(user_id=caller.user_id).first()
+        if membership is None:  # taken out since the key was looked up
+            raise Unauthenticated("The API key is revoked or expired.", code="invalid_api_key")
         return membership.user, RestCaller(
             tenant_id=caller.tenant_id,
             user_id=caller.user_id,

@@ -198,13 +198,21 @@ def create_key(
 
 
 def rotate_key(
-    *, tenant_id: uuid.UUID, key_id: uuid.UUID, actor: str, overlap_s: float
+    *, tenant_id: uuid.UUID, key_id: uuid.UUID, user_id: uuid.UUID, actor: str, overlap_s: float
 ) -> tuple[ApiKey, str]:
-    """Issue a key with the same name, scopes, policies and expiry; the old one ends after `overlap_s` seconds."""
+    """Issue a key with the same name, scopes, policies, limits and expiry; the old one ends after `overlap_s` seconds.
+
+    `user_id` is who asks and is given the new secret. Raises Forbidden unless the key is theirs: whoever else
+    held it would act as its person, with a role that is not their own.
+    """
     if overlap_s < 0:
         raise InvalidInput("The overlap cannot be negative.", field="overlap_s")
     with tenant_scope(tenant_id), transaction.atomic():
         old = _locked(key_id)
+        if old.user_id != user_id:
+            raise Forbidden(
+                "A key is rotated by its own person alone, who is shown the new secret. Revoke it instead."
+            )
         now = timezone.now()
         if old.revoked_at is not None or (old.expires_at is not None and old.expires_at <= now):
             raise Conflict("A revoked or expired key cannot be rotated.")

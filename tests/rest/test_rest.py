@@ -82,6 +82,19 @@ def test_a_keys_limits_are_set_by_who_manages(acme: Rows, owner: Api) -> None:
         assert Limit.objects.get(key_id=key).concurrent == 2
 
 
+def test_no_key_is_rotated_into_another_hand(acme: Rows, owner: Api) -> None:
+    theirs = next(one["id"] for one in owner.get("keys")["results"] if "manage" in one["scopes"])
+    admin = member(acme.tenant, Role.ADMIN)
+    answer = admin.ask("POST", f"keys/{theirs}/rotate", {"overlap_s": 60})
+    refused(answer, 403, "forbidden")
+    assert "by its own person alone" in answer.json()["detail"]
+    with tenant_scope(acme.tenant.pk):
+        assert ApiKey.objects.filter(user=acme.user).count() == 2
+        assert ApiKey.objects.get(pk=theirs).expires_at is None
+    assert admin.ask("POST", f"keys/{theirs}/revoke").status_code == 200
+    assert owner.ask("GET", "keys").status_code == 401
+
+
 def test_a_policy_is_made_and_changed_within_its_bounds(acme: Rows, owner: Api) -> None:
     made = owner.ask("POST", "policies", {"name": "coder"})
     assert made.status_code == 201

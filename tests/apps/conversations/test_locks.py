@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.accounts.invitations import invite
 from apps.accounts.models import Role
-from apps.accounts.services import change_tenant
+from apps.accounts.services import change_tenant, set_role
 from apps.adapters.services import move_pointer
 from apps.conversations.models import Session, Turn
 from apps.conversations.services import Admitted
@@ -138,6 +138,7 @@ def test_a_request_does_not_wait_for_a_change_of_what_it_refers_to(
     somebody: Somebody, change: Callable[[Somebody], object]
 ) -> None:
     came: list[object] = []
+    set_role(tenant_id=somebody.tenant.id, user=somebody.user, role=Role.ADMIN, actor="system:test")
 
     def request() -> None:
         with connection.cursor() as cursor:

@@ -60,6 +60,23 @@ def test_a_key_is_rotated_and_revoked_by_who_may(acme: Rows) -> None:
         assert ApiKey.objects.count() == 2
 
 
+def test_who_manages_revokes_the_keys_of_others_and_never_gets_their_secret(acme: Rows) -> None:
+    admin, path = browser(member(acme.tenant, Role.ADMIN)), f"/t/acme/keys/{acme.key.pk}"
+    listed = admin.get("/t/acme/keys").content.decode()
+    assert f"{path}/revoke" in listed
+    assert f"{path}/rotate" not in listed
+    assert admin.post(f"{path}/rotate", {"overlap": "604800"}).status_code == 302
+    refused = admin.get("/t/acme/keys").content.decode()
+    assert "A key is rotated by its own person alone" in refused
+    assert 'class="secret"' not in refused
+    with tenant_scope(acme.tenant.pk):
+        assert ApiKey.objects.get() == acme.key
+    assert "key.rotate" not in actions(acme)
+    assert admin.post(f"{path}/revoke").status_code == 302
+    with tenant_scope(acme.tenant.pk):
+        assert ApiKey.objects.get().revoked_at is not None
+
+
 def test_thumbs_and_a_correction_are_noted(acme: Rows) -> None:
     client, path = browser(acme.user), f"/t/acme/turns/{acme.turn.pk}/feedback"
     assert client.post(path, {"score": "1", "correction": "Shorter."}).status_code == 302

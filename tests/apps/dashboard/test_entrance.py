@@ -9,10 +9,12 @@ from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value, 
 from django.core import mail
 from django.test import Client
 
+from apps.accounts.invitations import invite
 from apps.accounts.models import Invitation, Membership, Role, Tenant, User
+from apps.accounts.services import change_role, remove_member
 from apps.adapters.models import Policy
 from apps.keys.services import authenticate
-from kernel.errors import Unauthenticated
+from kernel.errors import Forbidden, Unauthenticated
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows, fill, operator
@@ -129,6 +131,47 @@ def test_who_may_invite_whom(acme: Rows) -> None:
     assert admin.post("/t/acme/invitations", body).status_code == 302
     assert browser(acme.user).post("/t/acme/invitations", {**body, "email": "x"}).status_code == 302
     assert len(mail.outbox) == 1
+
+
+def test_nobody_is_asked_in_as_more_than_who_asks(acme: Rows) -> None:
+    admin = member(acme.tenant, Role.ADMIN)
+    with pytest.raises(Forbidden) as refused:
+        invite(tenant=acme.tenant, email="x@example.org", role=Role.OWNER, inviter=admin, link="{token}")
+    assert refused.value.field == "role"
+    viewer = member(acme.tenant, Role.VIEWER)
+    with pytest.raises(Forbidden):
+        invite(tenant=acme.tenant, email="x@example.org", role=Role.VIEWER, inviter=viewer, link="{token}")
+    assert mail.outbox == []
+
+
+@pytest.mark.parametrize(
+    ("role", "became", "opens"),
+    [
+        ("owner", Role.ADMIN, False),
+        ("member", Role.ADMIN, True),
+        ("member", Role.MEMBER, False),
+        ("viewer", None, False),
+    ],
+)
+def test_an_invitation_ends_with_the_role_of_who_asked(
+    acme: Rows, role: str, became: Role | None, opens: bool
+) -> None:
+    inviter = member(acme.tenant, Role.OWNER)
+    link = invited(browser(inviter), "second-address@example.org", role)
+    with tenant_scope(acme.tenant.pk):
+        row = Membership.objects.get(user=inviter)
+    if became is None:
+        remove_member(tenant_id=acme.tenant.pk, membership_id=row.pk, actor="system:test")
+    else:
+        change_role(tenant_id=acme.tenant.pk, membership_id=row.pk, role=became, actor="system:test")
+    with system_scope("tests"):
+        again = User.objects.create_user("second-address@example.org", PASSWORD)
+    assert Client().get(link).status_code == (200 if opens else 404)
+    browser(again).post(link)
+    with tenant_scope(acme.tenant.pk):
+        assert Membership.objects.filter(user=again).exists() is opens
+    seen = text_of(browser(acme.user), "/t/acme/members")
+    assert ("ended: who asked may no longer" in seen) is not opens
 
 
 def test_an_invitations_token_is_stored_as_a_hash_and_in_no_audit_row(acme: Rows) -> None:

@@ -78,7 +78,9 @@ def test_a_key_is_made_with_it_and_hands_it_over(somebody: Somebody) -> None:
         tenant=somebody.tenant, user=somebody.user, name="ci", scopes=["chat", "rollout"], policies=[coder.pk]
     )
     assert may(secret) == {coder.pk}
-    _, later = rotate_key(tenant_id=somebody.tenant.id, key_id=key.pk, actor=ME, overlap_s=60)
+    _, later = rotate_key(
+        tenant_id=somebody.tenant.id, key_id=key.pk, user_id=somebody.user.id, actor=ME, overlap_s=60
+    )
     assert may(later) == may(secret) == {coder.pk}
 
 

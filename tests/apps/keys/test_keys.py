@@ -8,9 +8,10 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from apps.accounts.models import Membership
-from apps.keys.models import ApiKey, KeyScope
-from apps.keys.services import authenticate, create_key, revoke_key, rotate_key
+from apps.accounts.models import Membership, Role, User
+from apps.accounts.services import set_role
+from apps.keys.models import ApiKey, KeyScope, Limit
+from apps.keys.services import authenticate, create_key, revoke_key, rotate_key, set_limit
 from kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthenticated
 from kernel.models import AuditEntry
 from kernel.redaction import redact
@@ -143,7 +144,11 @@ def test_last_use_is_written_at_most_once_a_minute(somebody: Somebody) -> None:
 
 def test_a_rotated_key_works_until_its_overlap_ends(somebody: Somebody) -> None:
     fresh, secret = rotate_key(
-        tenant_id=somebody.tenant.id, key_id=somebody.key.id, actor="user:x", overlap_s=60
+        tenant_id=somebody.tenant.id,
+        key_id=somebody.key.id,
+        user_id=somebody.user.id,
+        actor="user:x",
+        overlap_s=60,
     )
 
     assert authenticate(bearer(somebody)).key_id == somebody.key.id
@@ -154,7 +159,49 @@ def test_a_rotated_key_works_until_its_overlap_ends(somebody: Somebody) -> None:
     with pytest.raises(Unauthenticated):
         authenticate(bearer(somebody))
     with pytest.raises(Conflict):
-        rotate_key(tenant_id=somebody.tenant.id, key_id=somebody.key.id, actor="user:x", overlap_s=60)
+        rotate_key(
+            tenant_id=somebody.tenant.id,
+            key_id=somebody.key.id,
+            user_id=somebody.user.id,
+            actor="user:x",
+            overlap_s=60,
+        )
+
+
+def test_a_key_is_rotated_by_its_own_person_alone(somebody: Somebody) -> None:
+    with system_scope("tests"):
+        admin = User.objects.create_user("admin@example.org")
+    set_role(tenant_id=somebody.tenant.id, user=admin, role=Role.OWNER, actor="system:test")
+
+    with pytest.raises(Forbidden, match="Revoke it instead"):
+        rotate_key(
+            tenant_id=somebody.tenant.id,
+            key_id=somebody.key.id,
+            user_id=admin.id,
+            actor=f"user:{admin.id}",
+            overlap_s=60,
+        )
+
+    assert row(somebody).expires_at is None
+    with tenant_scope(somebody.tenant.id):
+        assert ApiKey.objects.count() == 1
+
+
+def test_a_rotated_key_keeps_its_limits(somebody: Somebody) -> None:
+    numbers = {"requests_per_minute": 7, "tokens_per_minute": None, "concurrent": 0}
+    set_limit(tenant_id=somebody.tenant.id, key_id=somebody.key.id, actor="user:x", **numbers)
+
+    fresh, _ = rotate_key(
+        tenant_id=somebody.tenant.id,
+        key_id=somebody.key.id,
+        user_id=somebody.user.id,
+        actor="user:x",
+        overlap_s=60,
+    )
+
+    with tenant_scope(somebody.tenant.id):
+        assert Limit.objects.filter(key=fresh).values(*numbers).get() == numbers
+        assert Limit.objects.filter(key=somebody.key).values(*numbers).get() == numbers
 
 
 def test_a_key_of_another_tenant_is_not_found_and_stays_as_it_is(somebody: Somebody) -> None:
@@ -162,7 +209,13 @@ def test_a_key_of_another_tenant_is_not_found_and_stays_as_it_is(somebody: Someb
 
     for act in (
         lambda: revoke_key(tenant_id=other.tenant.id, key_id=somebody.key.id, actor="user:x"),
-        lambda: rotate_key(tenant_id=other.tenant.id, key_id=somebody.key.id, actor="user:x", overlap_s=0),
+        lambda: rotate_key(
+            tenant_id=other.tenant.id,
+            key_id=somebody.key.id,
+            user_id=somebody.user.id,
+            actor="user:x",
+            overlap_s=0,
+        ),
     ):
         with pytest.raises(NotFound):
             act()

@@ -102,7 +102,7 @@ def sync_detailed(
     client: AuthenticatedClient,
     body: RotationRequest | Unset = UNSET,
 ) -> Response[Problem | Secret]:
-    """Make a successor with the same name, scopes, policies and expiry.
+    """Make a successor of one's own key with the same name, scopes, policies, limits and expiry.
 
     Args:
         id (UUID):
@@ -134,7 +134,7 @@ def sync(
     client: AuthenticatedClient,
     body: RotationRequest | Unset = UNSET,
 ) -> Problem | Secret | None:
-    """Make a successor with the same name, scopes, policies and expiry.
+    """Make a successor of one's own key with the same name, scopes, policies, limits and expiry.
 
     Args:
         id (UUID):
@@ -161,7 +161,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient,
     body: RotationRequest | Unset = UNSET,
 ) -> Response[Problem | Secret]:
-    """Make a successor with the same name, scopes, policies and expiry.
+    """Make a successor of one's own key with the same name, scopes, policies, limits and expiry.
 
     Args:
         id (UUID):
@@ -191,7 +191,7 @@ async def asyncio(
     client: AuthenticatedClient,
     body: RotationRequest | Unset = UNSET,
 ) -> Problem | Secret | None:
-    """Make a successor with the same name, scopes, policies and expiry.
+    """Make a successor of one's own key with the same name, scopes, policies, limits and expiry.
 
     Args:
         id (UUID):
