@@ -1,8 +1,11 @@
 """The first page: how much was asked, how fast it was answered, and what came of the versions."""
 
+import datetime as dt
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -35,19 +38,34 @@ def home(request: HttpRequest) -> HttpResponse:
 def overview(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the tenant's traffic, its policies, and how to ask for the first time."""
     span = chosen_word(request, "range", list(RANGES)) or "7d"
-    seen = traffic(place.tenant.pk, span)
+    now = timezone.now()
+    policies = list(with_version_counts(Policy.objects.select_related("live")).order_by("name"))
+    seen = traffic(place.tenant.pk, span, now)
     return place.show(
         request,
         "overview",
         section="overview",
         **first_request(place),
         error=f"{100 * ERROR:g}",
-        policies=with_version_counts(Policy.objects.select_related("live")).order_by("name"),
+        policies=policies,
         ranges=list(RANGES),
         span=span,
         traffic=seen,
-        chart={"points": seen.points, "rewards": seen.rewards, "moves": moves(place.tenant.pk, span)},
+        chart={
+            **_stretch(span, now),
+            "points": seen.points,
+            "rewards": seen.rewards,
+            "moves": moves(place.tenant.pk, span, now),
+            "named": len(policies) > 1,
+        },
     )
+
+
+def _stretch(span: str, now: dt.datetime) -> dict[str, float]:
+    """Return which time the charts are of, and how long what one point sums up is: seconds."""
+    hours, minutes = RANGES[span]
+    until = now.timestamp()
+    return {"since": until - 3600 * hours, "until": until, "step": 60 * minutes}
 
 
 @require_safe

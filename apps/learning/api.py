@@ -10,6 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from apps.adapters.models import Policy
+from apps.judging.reasons import explained
 from apps.learning import runs
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from apps.learning.selectors import with_sample_counts
@@ -25,14 +26,21 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
     policy = serializers.UUIDField(source="policy_id")
     run = serializers.UUIDField(source="run_id", allow_null=True)
     version = serializers.IntegerField(source="version.number", default=0)
+    means = serializers.SerializerMethodField(
+        help_text="What the reason's code means, in a sentence, or nothing."
+    )
 
     class Meta:
         model = Sample
         fields = [
-            *("id", "turn", "policy", "source", "version", "state", "reason", "reward"),
+            *("id", "turn", "policy", "source", "version", "state", "reason", "means", "reward"),
             *("staleness", "run", "outcome", "created_at", "consumed_at"),
         ]
         read_only_fields = fields
+
+    def get_means(self, sample: Sample) -> str:
+        """Return the reason in words."""
+        return explained(sample.reason)
 
 
 class SampleFilter(django_filters.FilterSet):

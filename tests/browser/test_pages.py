@@ -1,10 +1,15 @@
 """Every page of a tenant that has been in use for a week, and what one does on some of them."""
 
+import datetime as dt
+import json
 import uuid
+from zoneinfo import ZoneInfo
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Browser
 
+from apps.adapters.models import PointerMove, Policy
 from apps.alerts.models import WebhookEndpoint
 from apps.governance.models import Erasure, ErasureState
 from apps.memory.models import Preference, PreferenceState
@@ -78,6 +83,74 @@ def test_charts_are_drawn_and_times_are_in_the_readers_zone(acme: Rows, web: str
         first = page.locator("td time").first
         assert "UTC" not in first.inner_text()
         assert "UTC" in (first.get_attribute("title") or "")
+
+
+_PIXELS = """marks => {
+    const canvas = document.querySelector("[data-chart=reward] canvas");
+    return marks.map(one => {
+        const of = canvas.getContext("2d").getImageData(one.left, one.bottom - 9, one.right - one.left, 10).data;
+        const seen = new Set();
+        for (let at = 0; at < of.length; at += 4) if (of[at + 3] > 200) seen.add([...of.slice(at, at + 3)].join());
+        return [...seen].map(one => one.split(",").map(Number));
+    });
+}"""
+
+
+_ACCENT = """() => {
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.fillStyle = getComputedStyle(document.querySelector("main a:not([aria-current])")).color;
+    pen.fillRect(0, 0, 1, 1);
+    return [...pen.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+}"""
+
+
+def test_each_mark_names_its_version_where_no_curve_is(acme: Rows, web: str, chromium: Browser) -> None:
+    with tenant_scope(acme.tenant.pk):
+        coder = Policy.objects.create(name="a-coder-with-a-long-name", base_model="tiny")
+        made = PointerMove.objects.create(policy=coder, to_version=None, actor="user:1", reason="")
+        day = timezone.now() - dt.timedelta(days=1)
+        PointerMove.objects.filter(pk=made.pk).update(created_at=day)
+    for width, scheme in ((1440, "light"), (360, "dark")):
+        with signed_in(chromium, web, acme.user, width=width, scheme=scheme) as window:
+            page = window.new_page()
+            page.goto("/t/acme/")
+            place = page.locator("[data-chart=reward]")
+            marks = json.loads(place.get_attribute("data-marks") or "")
+            names = [one["name"] for one in marks]
+            assert "a-coder-with-… v0" in names
+            assert names[0] == "default v2"  # the newest is named at any width
+            if width == 1440:
+                assert len(names) == 8
+            for one in marks:
+                assert 0 <= one["left"] < one["right"]
+                assert one["left"] - 1 <= one["x"] <= one["right"] + 1
+                assert one["bottom"] < one["plot"]
+                beside = [other for other in marks if other["bottom"] == one["bottom"] and other is not one]
+                assert all(other["right"] < one["left"] or one["right"] < other["left"] for other in beside)
+            wanted = page.evaluate(_ACCENT)
+            for colours in page.evaluate(_PIXELS, marks):
+                assert colours
+                for colour in colours:  # nothing but the name, with rounded edges
+                    assert max(abs(one - other) for one, other in zip(colour, wanted, strict=True)) <= 8
+
+
+def test_a_point_says_which_time_it_sums_up(acme: Rows, web: str, chromium: Browser) -> None:
+    with signed_in(chromium, web, acme.user) as window:
+        page = window.new_page()
+        page.goto("/t/acme/?range=7d")
+        chart = json.loads(page.locator("#chart-data").text_content() or "")
+        last = chart["points"][-1]["t"]
+        assert last < chart["until"] <= last + chart["step"] == last + 3 * 3600
+        over = page.locator("[data-chart=requests] .u-over")
+        box = over.bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 20)
+        said = page.locator("[data-chart=requests] .u-value").first
+        begun, ended = (
+            dt.datetime.fromtimestamp(one, ZoneInfo("Europe/Zurich")) for one in (last, chart["until"])
+        )
+        # a stretch that is not over ends now
+        assert said.inner_text() == f"{begun.day} {begun:%b %Y, %H:%M} to {ended:%H:%M}"
 
 
 def test_a_page_is_walked_with_the_keyboard(acme: Rows, web: str, chromium: Browser) -> None:

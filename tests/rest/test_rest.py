@@ -10,6 +10,7 @@ from django.test import Client
 from apps.accounts.models import Membership, Role, Tenant
 from apps.adapters.models import Policy
 from apps.conversations.models import Feedback
+from apps.judging.reasons import Reason
 from apps.keys.models import ApiKey, Limit
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from kernel.rest.throttle import CallerThrottle
@@ -66,6 +67,17 @@ def test_lists_hold_the_tenants_rows_and_a_members_own(acme: Rows, owner: Api) -
         assert other.get(path)["results"] == [], path
     assert len(other.get("runs")["results"]) == 1
     assert [one["user"] for one in other.get("keys")["results"]] == [str(other.user.pk)]
+
+
+def test_a_sample_says_in_words_why_it_teaches_nothing(acme: Rows, owner: Api) -> None:
+    with tenant_scope(acme.tenant.pk):
+        Sample.objects.filter(pk=acme.sample.pk).update(
+            state=SampleState.INELIGIBLE, reason="greedy", run=None, consumed_at=None
+        )
+    seen = owner.get(f"samples/{acme.sample.pk}")
+    assert (seen["reason"], seen["means"]) == ("greedy", Reason.GREEDY.words)
+    (other,) = [one for one in owner.get("samples")["results"] if one["id"] != str(acme.sample.pk)]
+    assert (other["reason"], other["means"]) == ("", "")
 
 
 def test_a_keys_limits_are_set_by_who_manages(acme: Rows, owner: Api) -> None:

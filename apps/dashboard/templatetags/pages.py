@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.governance.erasure.extent import Counted
+from apps.judging.reasons import explained
 from apps.learning.models import TrainingRun
 
 register = template.Library()
@@ -132,6 +133,12 @@ def eta(progress: Mapping[str, Any]) -> str:
     """Return how long what is left of a run's phase will take, if it goes on as it did."""
     done, total, spent = (float(progress.get(name) or 0) for name in ("done", "total", "seconds"))
     return "-" if done <= 0 else _span(dt.timedelta(seconds=max(0.0, spent / done * (total - done))))
+
+
+@register.filter
+def means(reason: str | None) -> str:
+    """Return what a stored reason why a turn taught nothing means, in a sentence; "" where it is none of the known ones."""
+    return explained(reason or "")
 
 
 @register.filter

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from apps.accounts.models import Role
 from apps.adapters.models import Policy
+from apps.judging.reasons import Reason
 from apps.learning.drift import pauses
 from apps.learning.drift.models import Crossing, DriftReading, TrainingPause
 from kernel.models import AuditEntry
@@ -83,7 +84,8 @@ def test_why_turns_taught_nothing(acme: Rows) -> None:
     week(acme, values={"let_through": 0.25}, detail={"reasons": {"side turn": 3, "<b>truncated": 1200}})
     seen = browser(acme.user).get(PATH).content.decode()
     assert "&lt;b&gt;truncated</dt><dd>1\u202f200</dd>" in seen
-    assert seen.index("truncated</dt>") < seen.index("side turn</dt>")
+    assert f'side turn <span class="soft">{Reason.SIDE.words}</span></dt><dd>3</dd>' in seen
+    assert seen.index("truncated</dt>") < seen.index("side turn <")
 
 
 @pytest.mark.parametrize("role", [*Role])

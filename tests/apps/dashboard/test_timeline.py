@@ -15,6 +15,7 @@ from apps.adapters.models import AdapterVersion
 from apps.conversations.models import Feedback, Session, Turn, TurnKind, TurnState
 from apps.dashboard.timeline import awaited, with_what_was_said
 from apps.judging.models import Judgement, JudgementState
+from apps.judging.reasons import Reason
 from apps.learning.models import Sample, SampleState
 from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
@@ -148,6 +149,30 @@ def test_what_takes_no_word_gets_no_form(acme: Rows, client: Client, change: dic
     asks = f"/t/acme/turns/{acme.turn.pk}/so-far?seen=0&wordless=1"
     assert 'class="thumbs"' not in client.get(asks).content.decode()
     assert f'id="word-{acme.turn.pk}"></div>' in page(client, acme)
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "said"),
+    [
+        (SampleState.INELIGIBLE, "greedy", f"no. {Reason.GREEDY.words} (greedy)"),
+        (SampleState.DROPPED, "stale: 9 steps", f"no. {Reason.STALE.words} (stale: 9 steps)"),
+        (SampleState.DROPPED, "a code of before", "no: a code of before"),
+        (
+            SampleState.READY,
+            "truncated",
+            f"not yet: it waits for a run. {Reason.TRUNCATED.words} (truncated)",
+        ),
+        (SampleState.READY, "", "not yet: it waits for a run"),
+    ],
+)
+def test_why_it_taught_nothing_is_said_in_words(
+    acme: Rows, client: Client, state: SampleState, reason: str, said: str
+) -> None:
+    with tenant_scope(acme.tenant.pk):
+        Sample.objects.create(policy=acme.policy, turn=acme.turn, source="live", state=state, reason=reason)
+    turn = page(client, acme).partition(f'id="turn-{acme.turn.pk}"')[2]
+    shown = re.sub(r"<[^>]+>", "", turn.partition("<dt>Trained on</dt>")[2].partition("</dd>")[0])
+    assert unescape(shown) == said
 
 
 def test_a_turn_of_somebody_else_is_not_told_of(acme: Rows) -> None:

@@ -29,6 +29,7 @@ class Sample:
             * `dropped` - Dropped
             * `ineligible` - Ineligible
         reason (str):
+        means (str): What the reason's code means, in a sentence, or nothing.
         reward (float | None): Process reward: what was said of the reply.
         staleness (int | None): Steps along the lineage when it was consumed.
         run (None | UUID):
@@ -44,6 +45,7 @@ class Sample:
     source: str
     state: SampleStateEnum
     reason: str
+    means: str
     reward: float | None
     staleness: int | None
     run: None | UUID
@@ -65,6 +67,8 @@ class Sample:
         state: str = self.state
 
         reason = self.reason
+
+        means = self.means
 
         reward: float | None
         reward = self.reward
@@ -100,6 +104,7 @@ class Sample:
                 "source": source,
                 "state": state,
                 "reason": reason,
+                "means": means,
                 "reward": reward,
                 "staleness": staleness,
                 "run": run,
@@ -127,6 +132,8 @@ class Sample:
         state = check_sample_state_enum(d.pop("state"))
 
         reason = d.pop("reason")
+
+        means = d.pop("means")
 
         def _parse_reward(data: object) -> float | None:
             if data is None:
@@ -185,6 +192,7 @@ class Sample:
             source=source,
             state=state,
             reason=reason,
+            means=means,
             reward=reward,
             staleness=staleness,
             run=run,
