@@ -3,9 +3,11 @@
 import logging
 import uuid
 
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, transaction
 
+from apps.accounts import pausing
 from apps.judging.reasons import Reason
+from apps.judging.services import ask_for_sample
 from apps.learning import samples
 from apps.memory import services as memory
 from kernel.tenancy import tenant_scope
@@ -16,8 +18,15 @@ logger = logging.getLogger(__name__)
 
 @task("workers.samples.make_sample")
 def make_sample(*, tenant_id: str, turn_id: str) -> None:
-    """Make one turn's sample. What cannot be done at all is a row with the reason, so nobody tries for ever."""
+    """Make one turn's sample. What cannot be done at all is a row with the reason, so nobody tries for ever.
+
+    While the tenant is paused it is announced anew, which waits in the outbox.
+    """
     with tenant_scope(tenant_id):
+        if pausing.is_paused(uuid.UUID(tenant_id)):
+            with transaction.atomic():
+                ask_for_sample(turn_id=uuid.UUID(turn_id), tenant_id=uuid.UUID(tenant_id))
+            return
         _remember(uuid.UUID(turn_id))
         try:
             samples.make_sample(turn_id=uuid.UUID(turn_id))

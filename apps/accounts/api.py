@@ -24,8 +24,8 @@ class TenantSerializer(serializers.ModelSerializer[Tenant]):
 
     class Meta:
         model = Tenant
-        fields = ["id", "slug", "name", "training_enabled", "created_at"]
-        read_only_fields = ["id", "slug", "created_at"]
+        fields = ["id", "slug", "name", "training_enabled", "paused_at", "pause_reason", "created_at"]
+        read_only_fields = ["id", "slug", "paused_at", "pause_reason", "created_at"]
 
 
 class TenantApi(ScopedView):

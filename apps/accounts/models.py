@@ -10,6 +10,8 @@ from django.db import models
 from kernel.ids import uuid7
 from kernel.tenant_models import TenantModel
 
+LONGEST_PAUSE_REASON = 400
+
 
 class UserManager(BaseUserManager["User"]):
     """Users are known by their email address."""
@@ -54,9 +56,31 @@ class Tenant(models.Model):
     name = models.CharField(max_length=120)
     training_enabled = models.BooleanField(default=True, help_text="Off: turns are stored, never trained on.")
     created_at = models.DateTimeField(auto_now_add=True)
+    paused_at = models.DateTimeField(null=True, editable=False)
+    pause_reason = models.CharField(
+        max_length=LONGEST_PAUSE_REASON,
+        default="",
+        blank=True,
+        editable=False,
+        help_text="The tenant reads it.",
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(paused_at__isnull=True, pause_reason="")
+                | (models.Q(paused_at__isnull=False) & ~models.Q(pause_reason="")),
+                name="tenant_paused_with_a_reason",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether an operator stopped it: it asks for nothing, and nothing of it begins."""
+        return self.paused_at is not None
 
 
 class Role(models.TextChoices):

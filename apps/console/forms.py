@@ -1,5 +1,7 @@
 """Forms of the console."""
 
+from typing import Any
+
 from django import forms
 
 from apps.judging.models import MAX_RUBRIC_CHARACTERS
@@ -15,6 +17,16 @@ class ReasonForm(InOurWords):
         help_text="Kept in the audit log.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True}),
     )
+
+
+class PauseForm(ReasonForm):
+    """Why a tenant is paused, which it reads."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.fields[
+            "reason"
+        ].help_text = "The tenant's people read it, and so does whoever calls with its keys."
 
 
 class WindowForm(ReasonForm):

@@ -33,6 +33,7 @@ _TONE = {
     "critical": "bad",
     "dead": "bad",
     "pause": "bad",
+    "paused": "bad",
     "fall_back": "bad",
     "alert": "wait",
     "failed": "bad",

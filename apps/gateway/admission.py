@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.accounts import pausing
 from apps.adapters.models import AdapterVersion
 from apps.adapters.placement import engine_for
 from apps.conversations.canonical import chain
@@ -184,6 +185,7 @@ def _looking_up(
 def _known(answer: Mapping[str, Any], credential: Credential) -> tuple[Caller, bool]:
     key = FoundKey.of(answer["key"]) if answer else None
     caller = recognise(credential, key)
+    pausing.refuse(answer["paused"])
     caller.require(KeyScope.CHAT)
     return caller, key is not None and key.unseen
 

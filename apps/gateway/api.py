@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from apps.accounts import pausing
 from apps.conversations.models import Feedback
 from apps.conversations.services import give_feedback
 from apps.engines.slots import adapter_slots
@@ -108,6 +109,7 @@ def _give_feedback(*, authorization: str | None, idempotency_key: str | None, bo
 
 def _chatting(authorization: str | None) -> Caller:
     caller = authenticate(authorization)
+    pausing.refuse_while_paused(caller.tenant_id)
     caller.require(KeyScope.CHAT)
     return caller
 

@@ -8,6 +8,7 @@ import orjson
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
+from apps.accounts import pausing
 from apps.adapters.models import Policy
 from apps.gateway import fields
 from apps.gateway.asgi import process_of, query_of
@@ -176,6 +177,7 @@ def _object(row: Any) -> dict[str, Any]:
 
 def _chatting(authorization: str | None) -> Caller:
     caller = authenticate(authorization)
+    pausing.refuse_while_paused(caller.tenant_id)
     caller.require(KeyScope.CHAT)
     return caller
 

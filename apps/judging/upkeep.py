@@ -35,6 +35,7 @@ def ask_for_unjudged(*, older_than_s: float, limit: int) -> int:
             kind__in=(TurnKind.LIVE, TurnKind.ROLLOUT),
             next_state_at__lt=now - dt.timedelta(seconds=older_than_s),
             reply_edited=False,
+            tenant__paused_at=None,
         )
         .filter(~Exists(over_or_held), ~opted_out_turns())
         .order_by("id")

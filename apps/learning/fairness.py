@@ -33,7 +33,7 @@ def next_runs(*, limit: int) -> list[Next]:
     """Return the runs that a free trainer should try to claim now, first things first; at most `limit`.
 
     Queued ones whose time has come and those whose holder's lease ran out. The order among tenants is the deficit
-    round robin's; a tenant's own runs go by age. The rounds that pass before the first one are credited here, to
+    round robin's; a tenant's own runs go by age. A paused tenant's wait. The rounds that pass before the first one are credited here, to
     every waiting tenant. Nothing is claimed: two callers may get the same, and `runs.claim_run` decides.
     """
     now = clock.now()
@@ -44,6 +44,7 @@ def next_runs(*, limit: int) -> list[Next]:
                 Q(state=RunState.QUEUED, available_at__lte=now)
                 | Q(state=RunState.RUNNING, lease_until__lt=now)
             )
+            .filter(tenant__paused_at=None)
             .order_by("created_at", "id")
             .values_list("tenant_id", "id")
         ):

@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
+from apps.accounts import pausing
 from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.models import TurnKind
 from apps.learning import fairness, schedule
@@ -56,7 +57,8 @@ def request_run(*, policy: Policy, actor: str, idempotency_key: str | None = Non
 
     `actor` is "user:<id>" or "key:<public id>". The same wish again, by its key, returns the run that it made,
     however that stands now. Raises Conflict where training is switched off, no sample waits (`no_samples`) or the
-    policy has an open run (`run_under_way`), InvalidInput where its configuration is not valid.
+    policy has an open run (`run_under_way`), Forbidden where the tenant is paused, InvalidInput where its configuration
+    is not valid.
     """
     with transaction.atomic():
         if idempotency_key is not None:
@@ -87,7 +89,7 @@ def resume_run(*, run_id: uuid.UUID, actor: str) -> TrainingRun:
     """Queue a failed or cancelled run again, with all its tries, for whatever samples wait now; audited.
 
     Raises Conflict where it ended another way, training is switched off or paused, no sample waits or its policy has
-    another run under way.
+    another run under way, Forbidden where the tenant is paused.
     """
     with transaction.atomic():
         run = TrainingRun.objects.select_for_update().filter(id=run_id).first()
@@ -149,6 +151,8 @@ def claim_run(*, run_id: uuid.UUID, wanted: Callable[["Claim"], bool] | None = N
             .select_related("tenant", "live")
             .get(id=run.policy_id)
         )
+        if policy.tenant.is_paused:
+            return None  # it waits, with its place in the queue
         if run.state == RunState.RUNNING:
             fairness.charge(run)  # the holder that went silent
         batch = _batch(run, policy)
@@ -250,6 +254,7 @@ def expire_leases() -> int:
 
 
 def _refuse_while_off(policy: Policy) -> None:
+    pausing.refuse_while_paused(policy.tenant_id)
     if not (policy.training_enabled and policy.tenant.training_enabled):
         raise Conflict(f"training of {policy.name} is switched off", code="training_off")
     if paused := why_paused(policy.id):

@@ -41,7 +41,7 @@ def consider(*, policy_id: uuid.UUID) -> TrainingRun | None:
     )
     if not (policy.training_enabled and policy.tenant.training_enabled):
         return None
-    if why_paused(policy.id):
+    if policy.tenant.is_paused or why_paused(policy.id):
         return None
     try:
         config = resolve(policy.config)

@@ -31,7 +31,7 @@ def ask_for_unsampled(*, older_than_s: float, limit: int) -> int:
         Q(state__in=(TurnState.ABORTED, TurnState.FAILED)) | Q(side=True) | Q(kind=TurnKind.EVALUATION)
     )
     turns = (
-        Turn.objects.filter(id__gte=first_id_at(now - LOOK_BACK), sample__isnull=True)
+        Turn.objects.filter(id__gte=first_id_at(now - LOOK_BACK), sample__isnull=True, tenant__paused_at=None)
         .exclude(Turn.OPEN)
         .filter(completed_at__lt=now - dt.timedelta(seconds=older_than_s))
         .exclude(
@@ -59,15 +59,17 @@ def ask_for_unsampled(*, older_than_s: float, limit: int) -> int:
 
 
 def queued_runs() -> int:
-    """Return how many runs in scope wait for a trainer."""
-    return TrainingRun.objects.filter(state=RunState.QUEUED).count()
+    """Return how many runs in scope wait for a trainer that may take them."""
+    return TrainingRun.objects.filter(state=RunState.QUEUED, tenant__paused_at=None).count()
 
 
 def announce_queued(*, older_than_s: float) -> int:
     """Wake a trainer again for every run in scope that waits for longer than this; return how many."""
     before = timezone.now() - dt.timedelta(seconds=older_than_s)
     with transaction.atomic():
-        waiting = list(TrainingRun.objects.filter(state=RunState.QUEUED, created_at__lt=before))
+        waiting = list(
+            TrainingRun.objects.filter(state=RunState.QUEUED, created_at__lt=before, tenant__paused_at=None)
+        )
         for run in waiting:
             schedule.announce(run)
     return len(waiting)

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import Membership, Role, Tenant
+from apps.accounts.pausing import pause_tenant, resume_tenant
 from apps.adapters.models import Policy
 from apps.conversations.models import Feedback
 from apps.judging.reasons import Reason
@@ -143,6 +144,26 @@ def test_a_run_is_asked_for_once_cancelled_and_resumed(acme: Rows, owner: Api) -
     with tenant_scope(acme.tenant.pk):
         assert TrainingRun.objects.filter(state=RunState.CANCELLED).count() == 1
     assert owner.ask("POST", f"runs/{run.json()['id']}/resume").json()["state"] == "queued"
+
+
+def test_a_paused_tenant_is_read_and_begins_nothing(acme: Rows, owner: Api) -> None:
+    with tenant_scope(acme.tenant.pk):
+        Sample.objects.filter(pk=acme.sample.pk).update(state=SampleState.READY, run=None, consumed_at=None)
+    asked = {"policy": str(acme.policy.pk)}
+    run = owner.ask("POST", "runs", asked).json()["id"]
+    pause_tenant(tenant_id=acme.tenant.pk, reason="unpaid bills", actor="user:1")
+    assert owner.ask("POST", f"runs/{run}/cancel").json()["state"] == "cancelled"
+    for path, body in (("runs", asked), (f"runs/{run}/resume", None)):
+        answer = owner.ask("POST", path, body)
+        refused(answer, 403, "tenant_paused")
+        assert answer.json()["detail"] == "this tenant is paused: unpaid bills"
+    shown = owner.get("tenant")
+    assert (shown["pause_reason"], shown["paused_at"] is not None) == ("unpaid bills", True)
+    for path in ("sessions", "turns", "runs", f"runs/{run}", "versions", "policies", "samples"):
+        owner.get(path)
+    refused(owner.ask("PATCH", "tenant", {"pause_reason": ""}), 400, "invalid_input", "pause_reason")
+    resume_tenant(tenant_id=acme.tenant.pk, reason="paid", actor="user:1")
+    assert owner.ask("POST", f"runs/{run}/resume").json()["state"] == "queued"
 
 
 def test_feedback_is_given_once_per_idempotency_key(acme: Rows, owner: Api) -> None:

@@ -151,6 +151,11 @@ class ConsoleAdmin(_ModelAdmin):
         """Return what `panels_template` shows below the row's fields."""
         return {}
 
+    def tenant_of(self, row: Any) -> uuid.UUID:
+        """Return whose row it is: an act is done in that tenant's scope."""
+        tenant_id: uuid.UUID = row.tenant_id
+        return tenant_id
+
     def get_urls(self) -> list[URLPattern]:
         """Add one address per act."""
         name = self.opts.model_name
@@ -222,7 +227,8 @@ class ConsoleAdmin(_ModelAdmin):
         reason = answers["reason"]
         others = {name: value for name, value in answers.items() if name != "reason"}
         # no transaction around it: the service owns one, with its own audit row, and may wait for engines before it
-        with tenant_scope(row.tenant_id):
+        tenant_id = self.tenant_of(row)
+        with tenant_scope(tenant_id):
             try:
                 outcome = act.do(row, actor(request), reason, **others)
                 messages.success(request, f"{act.label}: {outcome}")
@@ -233,7 +239,7 @@ class ConsoleAdmin(_ModelAdmin):
                 actor=actor(request),
                 action=f"console.{act.name}",
                 target=f"{self.opts.model_name}:{row.pk}",
-                tenant_id=row.tenant_id,
+                tenant_id=tenant_id,
                 detail={"reason": reason, "outcome": outcome},
             )
 

@@ -1,5 +1,6 @@
 """Tenants, people, memberships, keys."""
 
+import uuid
 from typing import Any
 
 from django.contrib import admin
@@ -8,10 +9,12 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from apps.accounts import pausing
 from apps.accounts.models import EndUser, Membership, Tenant, User
 from apps.adapters.models import Policy
 from apps.console import show
 from apps.console.admin.base import Act, ConsoleAdmin
+from apps.console.forms import PauseForm
 from apps.conversations.models import Session
 from apps.keys.models import ApiKey
 from apps.keys.services import revoke_key
@@ -23,6 +26,16 @@ def _per_tenant(rows: QuerySet[Any]) -> Subquery:
     return Subquery(counted.values("n"))
 
 
+def _pause(tenant: Tenant, who: str, why: str) -> str:
+    pausing.pause_tenant(tenant_id=tenant.pk, reason=why, actor=who)
+    return f"{tenant} is refused from its next request on, and nothing of it begins."
+
+
+def _resume(tenant: Tenant, who: str, why: str) -> str:
+    pausing.resume_tenant(tenant_id=tenant.pk, reason=why, actor=who)
+    return f"{tenant} is answered again, and what waited goes on."
+
+
 @admin.register(Tenant)
 class TenantAdmin(ConsoleAdmin):
     """Customers."""
@@ -30,11 +43,50 @@ class TenantAdmin(ConsoleAdmin):
     fills = (
         "Who signs up makes one, unless they were invited; `manage.py create_tenant` makes one for somebody."
     )
-    list_display = ("slug", "name", "training_enabled", "members", "policies", "last_session", "created_at")
-    list_filter = ("training_enabled",)
+    list_display = (
+        *("slug", "name", "state", "training_enabled", "members", "policies", "last_session", "created_at"),
+    )
+    list_filter = (("paused_at", admin.EmptyFieldListFilter), "training_enabled")
     search_fields = ("slug", "name")
     ordering = ("slug",)
-    fields = ("slug", "name", "training_enabled", "created_at", "id", "goto")
+    fields = (
+        *(
+            "slug",
+            "name",
+            "state",
+            "paused_at",
+            "pause_reason",
+            "training_enabled",
+            "created_at",
+            "id",
+            "goto",
+        ),
+    )
+    acts = (
+        Act(
+            name="pause",
+            label="Pause the tenant",
+            question=lambda tenant: (
+                f"Every request of {tenant} to /v1 is refused from now on, and its steps, judgements, rewards and "
+                "shadow replies do not begin until somebody resumes it. Requests and steps under way end. Nothing is "
+                "deleted: its people read everything, and read there and in each refusal why it is paused, in the "
+                "words below."
+            ),
+            do=_pause,
+            offered=lambda tenant: not tenant.is_paused,
+            form=PauseForm,
+        ),
+        Act(
+            name="resume",
+            label="Resume the tenant",
+            question=lambda tenant: (
+                f"{tenant} is paused: {tenant.pause_reason}. It is answered again from its next request on, and what "
+                "waited goes on."
+            ),
+            do=_resume,
+            offered=lambda tenant: tenant.is_paused,
+        ),
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Add the counts and the newest session, one subquery each."""
@@ -49,6 +101,15 @@ class TenantAdmin(ConsoleAdmin):
             )
         )
         return rows
+
+    def tenant_of(self, row: Tenant) -> uuid.UUID:
+        """Return the tenant itself."""
+        return row.pk
+
+    @admin.display
+    def state(self, tenant: Tenant) -> SafeString:
+        """Say whether it is answered."""
+        return show.chip("paused" if tenant.is_paused else "ready")
 
     @admin.display(ordering="n_members")
     def members(self, tenant: Any) -> int:

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from apps.accounts import pausing
 from apps.adapters.models import Policy
 from apps.conversations.models import Turn, TurnState
 from apps.judging import spend
@@ -74,11 +75,15 @@ def judge(*, turn_id: uuid.UUID, backend: Judge | None = None) -> Judgement | No
     """Ask the judge about a turn and settle the verdict; return the judgement, or None where there is none.
 
     Safe to call again and from several places at once: a judged turn stays as it is, and while somebody
-    asks the judge nobody else does. A judge that does not answer is asked again later, at most
+    asks the judge nobody else does. While the tenant is paused it is asked for anew, which waits in the outbox. A judge that does not answer is asked again later, at most
     `ATTEMPTS` times; then the judgement is a dead letter (`failed`), and counts as neutral.
     """
     policy = Policy.objects.filter(turns=turn_id).first()
     if policy is None:
+        return None
+    if pausing.is_paused(policy.tenant_id):
+        with transaction.atomic():
+            ask_for_judgement(turn_id=turn_id, tenant_id=policy.tenant_id)
         return None
     rules = rules_of(policy)
     backend = backend or configured_judge(rules)

@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from apps.accounts import pausing
 from apps.adapters.models import Policy
 from apps.conversations.models import Turn, TurnKind, TurnState
 from apps.judging.backends import configured_judge
@@ -123,7 +124,10 @@ def rejudge_window(
 
 
 def rejudge_some(*, rejudging_id: uuid.UUID, backend: Judge | None = None, announce: bool = True) -> bool:
-    """Judge the next turns of a re-judging; return whether any are left. With `announce` the rest is asked for."""
+    """Judge the next turns of a re-judging; return whether any are left. With `announce` the rest is asked for.
+
+    While the tenant is paused none are judged, and what is asked for waits in the outbox.
+    """
     rejudging = (
         Rejudging.objects.select_related("policy", "rubric")
         .filter(id=rejudging_id, state=RejudgingState.RUNNING)
@@ -131,6 +135,11 @@ def rejudge_some(*, rejudging_id: uuid.UUID, backend: Judge | None = None, annou
     )
     if rejudging is None:
         return False
+    if pausing.is_paused(rejudging.tenant_id):
+        if announce:
+            with transaction.atomic():
+                ask_to_rejudge(rejudging_id=rejudging_id, tenant_id=rejudging.tenant_id)
+        return True
     identity = _identity(rejudging)
     turn_ids = list(_left(rejudging, identity).values_list("id", flat=True)[:AT_ONCE])
     rules = _rules(rejudging)

@@ -24,7 +24,7 @@ def candidates() -> list[tuple[uuid.UUID, uuid.UUID]]:
     taught = Lesson.objects.filter(state=LessonState.TEACHING).values("policy_id")
     rows = (
         Policy.objects.filter(Q(pk__in=told) | Q(pk__in=taught))
-        .filter(training_enabled=True, tenant__training_enabled=True)
+        .filter(training_enabled=True, tenant__training_enabled=True, tenant__paused_at=None)
         .annotate(last=Max("lessons__changed_at"))
         .order_by(F("last").asc(nulls_first=True), "pk")
     )

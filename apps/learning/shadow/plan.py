@@ -83,6 +83,8 @@ def _why_not(policy: Policy) -> str:
     why = ""
     if not use.shadow:
         why = "shadow rollouts are switched off"
+    elif policy.tenant.is_paused:
+        why = f"the tenant is paused: {policy.tenant.pause_reason}"
     elif not (policy.training_enabled and policy.tenant.training_enabled):
         why = "training is switched off"
     elif paused := why_paused(policy.pk):

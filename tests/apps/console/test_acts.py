@@ -267,3 +267,39 @@ def test_training_is_paused_and_resumed_from_the_policys_page(
         "policy.pause",
         "policy.resume",
     ]
+
+
+def test_a_tenant_is_paused_and_resumed(acme: Rows, console: Client, boss: User) -> None:
+    page = reverse("admin:accounts_tenant_change", args=[acme.tenant.pk])
+    assert "/act/pause/" in console.get(page).content.decode()
+    asked = console.get(act_url(acme.tenant, "pause")).content.decode()
+    assert "Every request of acme to /v1 is refused from now on" in asked
+    assert "people read it, and so does whoever calls with its keys" in asked
+    assert not console.post(act_url(acme.tenant, "pause"), {"reason": " "}).has_header("Location")
+    acme.tenant.refresh_from_db()
+    assert not acme.tenant.is_paused
+
+    console.post(act_url(acme.tenant, "pause"), {"reason": "unpaid bills"})
+    acme.tenant.refresh_from_db()
+    assert acme.tenant.pause_reason == "unpaid bills"
+    shown = console.get(page).content.decode()
+    assert "/act/pause/" not in shown
+    assert "unpaid bills" in shown
+    again = console.post(act_url(acme.tenant, "pause"), WHY, follow=True).content.decode()
+    assert "not done. acme is paused already: unpaid bills" in again
+
+    assert "acme is paused: unpaid bills." in console.get(act_url(acme.tenant, "resume")).content.decode()
+    console.post(act_url(acme.tenant, "resume"), {"reason": "paid"})
+    acme.tenant.refresh_from_db()
+    assert not acme.tenant.is_paused
+    assert [action for action, _ in acts_of(boss)] == [
+        *("tenant.pause", "console.pause", "console.pause", "tenant.resume", "console.resume"),
+    ]
+
+
+def test_only_operators_pause_a_tenant(acme: Rows) -> None:
+    client = Client()
+    client.force_login(acme.user)
+    assert client.post(act_url(acme.tenant, "pause"), WHY).status_code in (302, 403)
+    acme.tenant.refresh_from_db()
+    assert not acme.tenant.is_paused

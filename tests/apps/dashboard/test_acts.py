@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 from django.http import StreamingHttpResponse
 from django.test import AsyncClient
+from django.utils.html import escape
 
 from apps.accounts.models import Membership, Role, Tenant
+from apps.accounts.pausing import pause_tenant, resume_tenant
 from apps.adapters import store
 from apps.adapters.models import Policy
 from apps.conversations.models import Feedback
 from apps.keys.models import ApiKey
 from apps.keys.services import authenticate
-from apps.learning.models import RunState, TrainingRun
+from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows
@@ -211,3 +213,23 @@ def test_a_key_is_limited_to_the_policies_that_are_ticked(acme: Rows) -> None:
     with tenant_scope(acme.tenant.pk):
         made = ApiKey.objects.exclude(pk=acme.key.pk).get()
         assert [one.policy_id for one in made.policies.all()] == [coder.pk]
+
+
+def test_every_page_of_a_paused_tenant_says_so(acme: Rows) -> None:
+    client = browser(acme.user)
+    pages = ("", "sessions", "adapters", "runs", "drift", "keys", "members", "settings", "data", "playground")
+    said = "This tenant is paused: <b>unpaid</b> bills"
+    for page in pages:
+        assert "This tenant is paused" not in text_of(client, f"/t/acme/{page}")
+    pause_tenant(tenant_id=acme.tenant.pk, reason="<b>unpaid</b> bills", actor="user:1")
+    for page in pages:
+        assert escape(said) in text_of(client, f"/t/acme/{page}"), page
+    with tenant_scope(acme.tenant.pk):
+        Sample.objects.filter(pk=acme.sample.pk).update(state=SampleState.READY, run=None, consumed_at=None)
+        runs = TrainingRun.objects.count()
+    answer = client.post(f"/t/acme/policies/{acme.policy.pk}/train", follow=True).content.decode()
+    assert escape("this tenant is paused: <b>unpaid</b> bills") in answer
+    with tenant_scope(acme.tenant.pk):
+        assert TrainingRun.objects.count() == runs
+    resume_tenant(tenant_id=acme.tenant.pk, reason="paid", actor="user:1")
+    assert "This tenant is paused" not in text_of(client, "/t/acme/")

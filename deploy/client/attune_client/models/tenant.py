@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from attrs import define as _attrs_define
@@ -20,6 +20,8 @@ class Tenant:
     Attributes:
         id (UUID):
         slug (str):
+        paused_at (datetime.datetime | None):
+        pause_reason (str): The tenant reads it.
         created_at (datetime.datetime):
         name (str | Unset):
         training_enabled (bool | Unset): Off: turns are stored, never trained on.
@@ -27,6 +29,8 @@ class Tenant:
 
     id: UUID
     slug: str
+    paused_at: datetime.datetime | None
+    pause_reason: str
     created_at: datetime.datetime
     name: str | Unset = UNSET
     training_enabled: bool | Unset = UNSET
@@ -36,6 +40,14 @@ class Tenant:
         id = str(self.id)
 
         slug = self.slug
+
+        paused_at: None | str
+        if isinstance(self.paused_at, datetime.datetime):
+            paused_at = self.paused_at.isoformat()
+        else:
+            paused_at = self.paused_at
+
+        pause_reason = self.pause_reason
 
         created_at = self.created_at.isoformat()
 
@@ -49,6 +61,8 @@ class Tenant:
             {
                 "id": id,
                 "slug": slug,
+                "paused_at": paused_at,
+                "pause_reason": pause_reason,
                 "created_at": created_at,
             }
         )
@@ -66,6 +80,23 @@ class Tenant:
 
         slug = d.pop("slug")
 
+        def _parse_paused_at(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                paused_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return paused_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        paused_at = _parse_paused_at(d.pop("paused_at"))
+
+        pause_reason = d.pop("pause_reason")
+
         created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
 
         name = d.pop("name", UNSET)
@@ -75,6 +106,8 @@ class Tenant:
         tenant = cls(
             id=id,
             slug=slug,
+            paused_at=paused_at,
+            pause_reason=pause_reason,
             created_at=created_at,
             name=name,
             training_enabled=training_enabled,
