@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from apps.accounts.models import Tenant
 from apps.adapters import services
-from apps.adapters.models import AdapterVersion, GateResult, Policy, VersionState
+from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
 from apps.adapters.selectors import version_of
 from kernel.rest.caller import Access
 from kernel.rest.views import ScopedViewSet
@@ -152,3 +152,44 @@ class VersionsApi(ScopedViewSet[AdapterVersion]):
     def rows(self) -> QuerySet[AdapterVersion]:
         """Return the tenant's versions."""
         return AdapterVersion.objects.select_related("parent").prefetch_related("gate_results")
+
+
+class MoveSerializer(serializers.ModelSerializer[PointerMove]):
+    """A move of a policy's live pointer: from then on another version answered."""
+
+    policy = serializers.UUIDField(source="policy_id")
+    from_version = serializers.IntegerField(
+        source="from_version.number", default=0, help_text="0 is the bare base."
+    )
+    to_version = serializers.IntegerField(
+        source="to_version.number", default=0, help_text="0 is the bare base."
+    )
+
+    class Meta:
+        model = PointerMove
+        fields = ["id", "policy", "from_version", "to_version", "actor", "reason", "created_at"]
+        read_only_fields = fields
+
+
+class MoveFilter(django_filters.FilterSet):
+    """Moves of one policy, or in a span of time."""
+
+    policy = django_filters.UUIDFilter(field_name="policy_id")
+    moved_after = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
+    moved_before = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+
+    class Meta:
+        model = PointerMove
+        fields = ["policy", "moved_after", "moved_before"]
+
+
+class MovesApi(ScopedViewSet[PointerMove]):
+    """Which version answered from when on: publishing, promotions, rollbacks."""
+
+    needs = {"*": Access.VIEW}
+    serializer_class = MoveSerializer
+    filterset_class = MoveFilter
+
+    def rows(self) -> QuerySet[PointerMove]:
+        """Return the moves of the tenant's policies."""
+        return PointerMove.objects.select_related("from_version", "to_version")

@@ -7,10 +7,12 @@ from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.routers import SimpleRouter
 
 from apps.accounts.api import MembersApi, TenantApi
-from apps.adapters.api import PoliciesApi, VersionsApi
+from apps.accounts.invitations_api import InvitationsApi
+from apps.adapters.api import MovesApi, PoliciesApi, VersionsApi
 from apps.alerts.api import DeliveriesApi, WebhooksApi
 from apps.conversations.api import FeedbackApi, SessionsApi, TurnsApi
 from apps.dashboard.api import ViewsApi
+from apps.dashboard.metrics_api import MetricsApi
 from apps.governance.api import ExportsApi
 from apps.governance.deletions_api import DeletionsApi
 from apps.judging.api import JudgementsApi
@@ -18,22 +20,29 @@ from apps.judging.settings_api import JudgingApi, PolicyJudgingApi, RubricsApi
 from apps.keys.api import KeysApi
 from apps.learning.api import RunsApi, SamplesApi
 from apps.learning.config_api import ConfigApi, ConfigsApi, PresetsApi
+from apps.learning.drift_api import CrossingsApi, ReadingsApi
 from apps.learning.opt_outs_api import OptOutsApi
 from apps.memory.api import PolicyMemoryApi
+from apps.memory.entries_api import MemoryApi
 from kernel.rest.views import Nowhere, ScopedViewSet
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)
 VIEWSETS: dict[str, type[ScopedViewSet[Any]]] = {
     "members": MembersApi,
+    "invitations": InvitationsApi,
     "keys": KeysApi,
     "policies": PoliciesApi,
     "versions": VersionsApi,
+    "moves": MovesApi,
     "sessions": SessionsApi,
     "turns": TurnsApi,
     "feedback": FeedbackApi,
     "judgements": JudgementsApi,
     "samples": SamplesApi,
     "runs": RunsApi,
+    "drift-readings": ReadingsApi,
+    "drift-crossings": CrossingsApi,
+    "memory": MemoryApi,
     "exports": ExportsApi,
     "deletions": DeletionsApi,
     "rubrics": RubricsApi,
@@ -49,6 +58,7 @@ app_name = "api"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
     path("tenant", TenantApi.as_view(), name="tenant"),
+    path("metrics", MetricsApi.as_view(), name="metrics"),
     path("presets", PresetsApi.as_view(), name="presets"),
     path("judging", JudgingApi.as_view(), name="judging"),
     path("policies/<uuid:pk>/judging", PolicyJudgingApi.as_view(), name="policy_judging"),

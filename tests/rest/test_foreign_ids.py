@@ -9,14 +9,17 @@ from django.apps import apps
 from django.core import serializers
 from django.urls import URLPattern
 
-from apps.accounts.models import Membership, Role
+from apps.accounts.models import Invitation, Membership, Role
+from apps.adapters.models import PointerMove
 from apps.alerts.models import Delivery, WebhookEndpoint
 from apps.conversations.models import Feedback
 from apps.dashboard.models import SavedView
 from apps.governance.models import Erasure, Export
 from apps.judging.models import Judgement, OptOut, Rubric
 from apps.keys.models import ApiKey
+from apps.learning.drift.models import Crossing, DriftReading
 from apps.learning.models import TrainingRun
+from apps.memory.models import Preference
 from config.urls_api import urlpatterns
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope
@@ -43,6 +46,7 @@ def ids_of(rows: Rows) -> dict[str, uuid.UUID]:
     with system_scope("look"):
         return {
             "members": Membership.objects.get(user=rows.user).pk,
+            "invitations": Invitation.objects.get(tenant=rows.tenant).pk,
             "keys": ApiKey.objects.get(tenant=rows.tenant, name="a key").pk,
             "policies": rows.policy.pk,
             "versions": rows.version.pk,
@@ -52,6 +56,10 @@ def ids_of(rows: Rows) -> dict[str, uuid.UUID]:
             "judgements": Judgement.objects.filter(tenant=rows.tenant)[0].pk,
             "samples": rows.sample.pk,
             "runs": TrainingRun.objects.filter(tenant=rows.tenant)[0].pk,
+            "moves": PointerMove.objects.get(tenant=rows.tenant).pk,
+            "drift-readings": DriftReading.objects.get(tenant=rows.tenant).pk,
+            "drift-crossings": Crossing.objects.get(tenant=rows.tenant).pk,
+            "memory": Preference.objects.get(tenant=rows.tenant).pk,
             "exports": Export.objects.filter(tenant=rows.tenant)[0].pk,
             "deletions": Erasure.objects.filter(tenant=rows.tenant)[0].pk,
             "rubrics": Rubric.objects.filter(tenant=rows.tenant)[0].pk,
@@ -80,7 +88,7 @@ def everything(rows: Rows) -> str:
 def test_a_foreign_id_is_nowhere_to_be_found(acme: Rows, role: Role) -> None:
     other = fill("globex")
     asking, ids, before = member(acme.tenant, role), ids_of(other), everything(other)
-    assert len(WITH_ID) == 33
+    assert len(WITH_ID) == 38
     for route in WITH_ID:
         kind = route.partition("/")[0]
         for foreign in (ids[kind], uuid.uuid4()):
@@ -97,8 +105,9 @@ def test_a_foreign_id_is_nowhere_to_be_found(acme: Rows, role: Role) -> None:
 def test_an_id_in_a_body_or_a_filter_is_no_way_in(acme: Rows) -> None:
     other, asking = fill("globex"), member(acme.tenant, Role.OWNER)
     ids, before = ids_of(other), everything(other)
-    refused = asking.ask("POST", "runs", {"policy": str(ids["policies"])})
-    assert (refused.status_code, refused.json()["code"]) == (404, "not_found")
+    for path, wish in (("runs", {}), ("memory", {"text": "Answer in French."})):
+        refused = asking.ask("POST", path, wish | {"policy": str(ids["policies"])})
+        assert (refused.status_code, refused.json()["code"]) == (404, "not_found"), path
     for wish in (
         {"session": str(ids["sessions"])},
         {"user": str(other.user.pk)},
@@ -116,6 +125,13 @@ def test_an_id_in_a_body_or_a_filter_is_no_way_in(acme: Rows) -> None:
         f"versions?policy={ids['policies']}",
         f"runs?policy={ids['policies']}",
         f"feedback?turn={ids['turns']}",
+        f"moves?policy={ids['policies']}",
+        f"drift-readings?policy={ids['policies']}",
+        f"drift-readings?run={ids['runs']}",
+        f"drift-crossings?policy={ids['policies']}",
+        f"memory?policy={ids['policies']}",
+        f"memory?user={other.user.pk}",
+        "memory?end_user=end-globex",
     ):
         assert asking.get(query)["results"] == [], query
     assert everything(other) == before
@@ -132,6 +148,8 @@ def test_what_each_role_may_not_see(acme: Rows) -> None:
         "samples",
         "keys",
         "members",
+        "invitations",
+        "memory",
         "exports",
         "deletions",
         "views",
@@ -139,8 +157,9 @@ def test_what_each_role_may_not_see(acme: Rows) -> None:
         assert viewer.ask("GET", kind).status_code == 403, kind
         assert viewer.ask("GET", f"{kind}/{ids[kind]}").status_code == 403, kind
     assert someone.ask("GET", "exports").status_code == 403
+    assert someone.ask("GET", "invitations").status_code == 403
     assert someone.ask("POST", "exports").status_code == 403
     assert someone.ask("GET", f"deletions/{ids['deletions']}").status_code == 403
     assert someone.ask("POST", "deletions", {"user": str(someone.user.pk)}).status_code == 403
-    for kind in ("sessions", "turns", "feedback", "judgements", "samples", "keys", "views"):
+    for kind in ("sessions", "turns", "feedback", "judgements", "samples", "keys", "views", "memory"):
         assert someone.ask("GET", f"{kind}/{ids[kind]}").status_code == 404, kind

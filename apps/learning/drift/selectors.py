@@ -38,9 +38,14 @@ class Series:
     def past(self) -> bool:
         """Whether the newest reading is past the bound that held."""
         last = self.last
-        if last is None or last.limit is None:
-            return False
-        return last.value > last.limit if self.bound.side == "over" else last.value < last.limit
+        return last is not None and is_past(self.bound, last.value, last.limit)
+
+
+def is_past(bound: Bound, value: float, limit: float | None) -> bool:
+    """Return whether a value is past the limit that held when it was read; never where the bound was off (None)."""
+    if limit is None:
+        return False
+    return value > limit if bound.side == "over" else value < limit
 
 
 def series(policy_id: uuid.UUID, *, limit: int = READINGS) -> list[Series]:

@@ -412,6 +412,8 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "TurnStateEnum": "apps.conversations.models.TurnState",
         "TurnKindEnum": "apps.conversations.models.TurnKind",
+        "MemoryStateEnum": "apps.memory.entries_api.KEPT_CHOICES",
+        "MemorySourceEnum": "apps.memory.models.Source",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

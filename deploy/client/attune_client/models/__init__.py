@@ -3,6 +3,8 @@
 from .attempt import Attempt
 from .config import Config
 from .config_change_request import ConfigChangeRequest
+from .crossing import Crossing
+from .crossing_action_enum import CrossingActionEnum
 from .current_config import CurrentConfig
 from .deletion import Deletion
 from .deletion_deleted import DeletionDeleted
@@ -10,17 +12,23 @@ from .deletion_state_enum import DeletionStateEnum
 from .deliveries_list_state import DeliveriesListState
 from .delivery import Delivery
 from .delivery_state_enum import DeliveryStateEnum
+from .drift_reading import DriftReading
+from .drift_readings_list_gauge import DriftReadingsListGauge
 from .event_enum import EventEnum
 from .events_enum import EventsEnum
+from .evidence import Evidence
 from .export import Export
 from .export_state_enum import ExportStateEnum
 from .feedback import Feedback
 from .gate import Gate
+from .gauge_enum import GaugeEnum
 from .hint import Hint
+from .invitation import Invitation
 from .judge_settings import JudgeSettings
 from .judge_settings_request import JudgeSettingsRequest
 from .judged_enum import JudgedEnum
 from .judgement import Judgement
+from .judgement_source_enum import JudgementSourceEnum
 from .judgement_state_enum import JudgementStateEnum
 from .judgements_list_reward import JudgementsListReward
 from .judgements_list_state import JudgementsListState
@@ -30,13 +38,27 @@ from .key_policies_request import KeyPoliciesRequest
 from .learned_from import LearnedFrom
 from .limit import Limit
 from .limit_request import LimitRequest
+from .live_since import LiveSince
+from .measure import Measure
+from .measure_action_enum import MeasureActionEnum
 from .member import Member
+from .memory import Memory
+from .memory_change_request import MemoryChangeRequest
+from .memory_detail import MemoryDetail
+from .memory_list_state import MemoryListState
 from .memory_setting import MemorySetting
 from .memory_setting_request import MemorySettingRequest
+from .memory_source_enum import MemorySourceEnum
+from .memory_state_enum import MemoryStateEnum
 from .memory_use import MemoryUse
+from .metrics import Metrics
+from .metrics_retrieve_range import MetricsRetrieveRange
+from .move import Move
 from .new_deletion_request import NewDeletionRequest
 from .new_feedback_request import NewFeedbackRequest
+from .new_invitation_request import NewInvitationRequest
 from .new_key_request import NewKeyRequest
+from .new_memory_request import NewMemoryRequest
 from .new_opt_out_request import NewOptOutRequest
 from .new_policy_request import NewPolicyRequest
 from .new_rubric_request import NewRubricRequest
@@ -45,13 +67,18 @@ from .new_view_request import NewViewRequest
 from .new_webhook_request import NewWebhookRequest
 from .opt_out import OptOut
 from .paginated_config_list import PaginatedConfigList
+from .paginated_crossing_list import PaginatedCrossingList
 from .paginated_deletion_list import PaginatedDeletionList
 from .paginated_delivery_list import PaginatedDeliveryList
+from .paginated_drift_reading_list import PaginatedDriftReadingList
 from .paginated_export_list import PaginatedExportList
 from .paginated_feedback_list import PaginatedFeedbackList
+from .paginated_invitation_list import PaginatedInvitationList
 from .paginated_judgement_list import PaginatedJudgementList
 from .paginated_key_list import PaginatedKeyList
 from .paginated_member_list import PaginatedMemberList
+from .paginated_memory_list import PaginatedMemoryList
+from .paginated_move_list import PaginatedMoveList
 from .paginated_opt_out_list import PaginatedOptOutList
 from .paginated_policy_list import PaginatedPolicyList
 from .paginated_rubric_list import PaginatedRubricList
@@ -73,6 +100,8 @@ from .preset_enum import PresetEnum
 from .problem import Problem
 from .problem_errors_item import ProblemErrorsItem
 from .prompt_source_enum import PromptSourceEnum
+from .range_enum import RangeEnum
+from .reward_point import RewardPoint
 from .role_enum import RoleEnum
 from .role_request import RoleRequest
 from .rotation_request import RotationRequest
@@ -89,12 +118,14 @@ from .score_enum import ScoreEnum
 from .secret import Secret
 from .session import Session
 from .sessions_list_kind import SessionsListKind
-from .source_enum import SourceEnum
+from .share import Share
+from .side_enum import SideEnum
 from .subject_enum import SubjectEnum
 from .tenant import Tenant
 from .tenant_judge_settings import TenantJudgeSettings
 from .tenant_judge_settings_request import TenantJudgeSettingsRequest
 from .tenant_request import TenantRequest
+from .traffic_point import TrafficPoint
 from .training_change import TrainingChange
 from .training_change_advantage import TrainingChangeAdvantage
 from .training_change_aggregation import TrainingChangeAggregation
@@ -171,6 +202,8 @@ __all__ = (
     "Attempt",
     "Config",
     "ConfigChangeRequest",
+    "Crossing",
+    "CrossingActionEnum",
     "CurrentConfig",
     "Deletion",
     "DeletionDeleted",
@@ -178,17 +211,23 @@ __all__ = (
     "DeliveriesListState",
     "Delivery",
     "DeliveryStateEnum",
+    "DriftReading",
+    "DriftReadingsListGauge",
     "EventEnum",
     "EventsEnum",
+    "Evidence",
     "Export",
     "ExportStateEnum",
     "Feedback",
     "Gate",
+    "GaugeEnum",
     "Hint",
+    "Invitation",
     "JudgedEnum",
     "Judgement",
     "JudgementsListReward",
     "JudgementsListState",
+    "JudgementSourceEnum",
     "JudgementStateEnum",
     "JudgeSettings",
     "JudgeSettingsRequest",
@@ -198,13 +237,27 @@ __all__ = (
     "LearnedFrom",
     "Limit",
     "LimitRequest",
+    "LiveSince",
+    "Measure",
+    "MeasureActionEnum",
     "Member",
+    "Memory",
+    "MemoryChangeRequest",
+    "MemoryDetail",
+    "MemoryListState",
     "MemorySetting",
     "MemorySettingRequest",
+    "MemorySourceEnum",
+    "MemoryStateEnum",
     "MemoryUse",
+    "Metrics",
+    "MetricsRetrieveRange",
+    "Move",
     "NewDeletionRequest",
     "NewFeedbackRequest",
+    "NewInvitationRequest",
     "NewKeyRequest",
+    "NewMemoryRequest",
     "NewOptOutRequest",
     "NewPolicyRequest",
     "NewRubricRequest",
@@ -213,13 +266,18 @@ __all__ = (
     "NewWebhookRequest",
     "OptOut",
     "PaginatedConfigList",
+    "PaginatedCrossingList",
     "PaginatedDeletionList",
     "PaginatedDeliveryList",
+    "PaginatedDriftReadingList",
     "PaginatedExportList",
     "PaginatedFeedbackList",
+    "PaginatedInvitationList",
     "PaginatedJudgementList",
     "PaginatedKeyList",
     "PaginatedMemberList",
+    "PaginatedMemoryList",
+    "PaginatedMoveList",
     "PaginatedOptOutList",
     "PaginatedPolicyList",
     "PaginatedRubricList",
@@ -241,6 +299,8 @@ __all__ = (
     "Problem",
     "ProblemErrorsItem",
     "PromptSourceEnum",
+    "RangeEnum",
+    "RewardPoint",
     "RoleEnum",
     "RoleRequest",
     "RotationRequest",
@@ -257,12 +317,14 @@ __all__ = (
     "Secret",
     "Session",
     "SessionsListKind",
-    "SourceEnum",
+    "Share",
+    "SideEnum",
     "SubjectEnum",
     "Tenant",
     "TenantJudgeSettings",
     "TenantJudgeSettingsRequest",
     "TenantRequest",
+    "TrafficPoint",
     "TrainingChange",
     "TrainingChangeAdvantage",
     "TrainingChangeAggregation",

@@ -8,8 +8,11 @@ from uuid import UUID
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..models.judgement_source_enum import (
+    JudgementSourceEnum,
+    check_judgement_source_enum,
+)
 from ..models.judgement_state_enum import JudgementStateEnum, check_judgement_state_enum
-from ..models.source_enum import SourceEnum, check_source_enum
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
@@ -35,7 +38,7 @@ class Judgement:
             * `settled` - Settled
             * `failed` - Failed
         reward (int | None): 1 good, -1 bad, 0 neutral: the strict majority.
-        source (SourceEnum): * `judge` - Judge
+        source (JudgementSourceEnum): * `judge` - Judge
             * `override` - Override
         reason (str):
         attempts (int):
@@ -54,7 +57,7 @@ class Judgement:
     temperature: float
     state: JudgementStateEnum
     reward: int | None
-    source: SourceEnum
+    source: JudgementSourceEnum
     reason: str
     attempts: int
     votes: list[Vote]
@@ -165,7 +168,7 @@ class Judgement:
 
         reward = _parse_reward(d.pop("reward"))
 
-        source = check_source_enum(d.pop("source"))
+        source = check_judgement_source_enum(d.pop("source"))
 
         reason = d.pop("reason")
 
