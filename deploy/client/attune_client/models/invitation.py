@@ -25,6 +25,7 @@ class Invitation:
             * `member` - Member
             * `viewer` - Viewer
         inviter (UUID):
+        stands (bool): Whether its inviter may still ask somebody in as that.
         created_at (datetime.datetime):
         expires_at (datetime.datetime):
     """
@@ -33,6 +34,7 @@ class Invitation:
     email: str
     role: RoleEnum
     inviter: UUID
+    stands: bool
     created_at: datetime.datetime
     expires_at: datetime.datetime
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -46,6 +48,8 @@ class Invitation:
 
         inviter = str(self.inviter)
 
+        stands = self.stands
+
         created_at = self.created_at.isoformat()
 
         expires_at = self.expires_at.isoformat()
@@ -58,6 +62,7 @@ class Invitation:
                 "email": email,
                 "role": role,
                 "inviter": inviter,
+                "stands": stands,
                 "created_at": created_at,
                 "expires_at": expires_at,
             }
@@ -76,6 +81,8 @@ class Invitation:
 
         inviter = UUID(d.pop("inviter"))
 
+        stands = d.pop("stands")
+
         created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
 
         expires_at = datetime.datetime.fromisoformat(d.pop("expires_at"))
@@ -85,6 +92,7 @@ class Invitation:
             email=email,
             role=role,
             inviter=inviter,
+            stands=stands,
             created_at=created_at,
             expires_at=expires_at,
         )
