@@ -23,6 +23,10 @@ class Reason(StrEnum):
 
     # said of the turn itself
     EVALUATION = "evaluation", "It was asked to measure the policy, so the policy may not learn it."
+    CHOOSING = (
+        "choosing question",
+        "It asks what versions are chosen by: one that had learned the answer would be measured by what it knows already.",
+    )
     SIDE = (
         "side turn",
         "The client marked it as beside the conversation: served and stored, never trained on.",

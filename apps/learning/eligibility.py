@@ -10,6 +10,7 @@ from apps.judging.eligibility import why_not_judged
 from apps.judging.reasons import SEPARATOR, Reason
 from apps.judging.selectors import Verdict
 from apps.learning.degenerate import why_degenerate
+from apps.learning.shadow.questions import asks_to_choose_by
 
 # name -> values that leave the distribution alone
 _HARMLESS: Mapping[str, tuple[object, ...]] = {
@@ -102,6 +103,8 @@ def _why_never(turn: Turn) -> str:
     never = why_not_judged(turn)
     if never is not None:
         return never.say()
+    if asks_to_choose_by(turn.messages):
+        return Reason.CHOOSING.say()
     if not (turn.tenant.training_enabled and turn.policy.training_enabled):
         return Reason.OPTED_OUT.say()
     if not turn.output_ids:

@@ -12,6 +12,7 @@ from apps.judging.reasons import Reason
 from apps.learning import fairness, schedule
 from apps.learning.config import TrainingConfig, resolve
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
+from apps.learning.withdrawn import keep_no_words
 from kernel import clock
 from kernel.locks import locked
 
@@ -68,6 +69,7 @@ def give_up(run: TrainingRun, config: TrainingConfig, reason: str) -> None:
 
 def refuse_samples(run: TrainingRun, config: TrainingConfig, reason: str) -> None:
     """Free a run's samples after a step that was thrown away; set those aside that were in too many."""
+    given_up = []
     for sample in held_by(run):
         sample.refusals += 1
         sample.run = None
@@ -77,7 +79,9 @@ def refuse_samples(run: TrainingRun, config: TrainingConfig, reason: str) -> Non
         if sample.refusals >= config.refusals:
             sample.state = SampleState.DROPPED
             sample.reason = Reason.QUARANTINED.say(f"after {sample.refusals} refused steps: {reason}")
+            given_up.append(sample.id)
         sample.save()
+    keep_no_words(given_up)
 
 
 def lose(run: TrainingRun, reason: str, *, delay_s: float = 0.0) -> None:

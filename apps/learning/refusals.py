@@ -7,6 +7,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from apps.adapters.models import Policy
+from apps.conversations.models import TurnKind
 from apps.judging.reasons import Reason
 from apps.learning import schedule
 from apps.learning.models import Sample, SampleState
@@ -46,5 +47,11 @@ def replay(*, policy: Policy, actor: str, sample_ids: Collection[uuid.UUID] | No
 
 
 def _aside() -> QuerySet[Sample]:
-    """Return what refused steps are the reason for: a sample may have been in one and be dropped for another reason."""
-    return Sample.objects.filter(state=SampleState.DROPPED, reason__startswith=Reason.QUARANTINED.value)
+    """Return what refused steps are the reason for: a sample may have been in one and be dropped for another reason.
+
+    Shadow samples keep nothing that a step could learn from again: quiet minutes make others.
+    """
+    quarantined = Sample.objects.filter(
+        state=SampleState.DROPPED, reason__startswith=Reason.QUARANTINED.value
+    )
+    return quarantined.exclude(source=TurnKind.SHADOW)

@@ -6,6 +6,7 @@ a version is made of what its people still agree to, or it is not made.
 
 import uuid
 from collections.abc import Iterable
+from typing import Any
 
 from django.db.models import Exists, OuterRef
 
@@ -14,10 +15,8 @@ from apps.conversations.models import TurnKind
 from apps.judging.eligibility import opt_outs
 from apps.judging.reasons import Reason
 from apps.learning.models import Sample, SampleState, TrainingRun
-from apps.memory.models import Preference, PreferenceState
+from apps.memory.selectors import wanted_of
 from kernel.locks import locked
-
-HELD_TO = (PreferenceState.ACTIVE, PreferenceState.LEARNED)
 
 
 def withdraw(policy: Policy, *, run: TrainingRun | None = None) -> int:
@@ -34,7 +33,8 @@ def withdraw(policy: Policy, *, run: TrainingRun | None = None) -> int:
     person = (OuterRef("turn__session__user_id"), OuterRef("turn__session__end_user_id"))
     out = opt_outs(policy.tenant_id, *person, OuterRef("turn__created_at"))
     opted_out = list(rows.filter(Exists(out)).values_list("id", flat=True))
-    taught = dict(rows.filter(source=TurnKind.SHADOW).values_list("id", "hints__0__preferences"))
+    shadows = rows.filter(source=TurnKind.SHADOW)
+    taught = list(shadows.values_list("id", "hints__0__preferences", "hints__0__text"))
     unwanted = _unwanted(policy, taught) - set(opted_out)
     # whoever writes a waiting one anew holds it and waits for this policy
     held = locked(rows, skip_locked=run is None)
@@ -60,10 +60,18 @@ def keep_no_words(ids: Iterable[uuid.UUID]) -> None:
     Sample.objects.filter(id__in=list(ids), source=TurnKind.SHADOW).update(hints=[])
 
 
-def _unwanted(policy: Policy, taught: dict[uuid.UUID, list[dict[str, object]] | None]) -> set[uuid.UUID]:
-    """Return the shadow samples that teach what is deleted, overruled or worded in another way by now."""
-    if not taught:
+def _unwanted(policy: Policy, taught: Iterable[tuple[uuid.UUID, Any, str | None]]) -> set[uuid.UUID]:
+    """Return the shadow samples, given as (id, preferences, text), that teach what is not wanted in these words by now.
+
+    It may be deleted, overruled, worded anew, or rest on nothing since the session that said it is gone.
+    """
+    waiting = list(taught)
+    if not waiting:
         return set()
-    rows = Preference.objects.filter(policy=policy, state__in=HELD_TO).values_list("id", "revision")
-    wanted = [{"id": str(id_), "revision": revision} for id_, revision in rows]
-    return {id_ for id_, preferences in taught.items() if not all(one in wanted for one in preferences or ())}
+    wanted = [({"id": str(row.pk), "revision": row.revision}, row.words) for row in wanted_of(policy.pk)]
+
+    def says(preferences: Any) -> str | None:
+        words = [next((said for entry, said in wanted if entry == one), None) for one in preferences or ()]
+        return None if None in words else " ".join(word or "" for word in words)
+
+    return {id_ for id_, preferences, text in waiting if says(preferences) != (text or "")}

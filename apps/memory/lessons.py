@@ -16,9 +16,9 @@ from apps.judging.eligibility import opt_outs
 from apps.judging.models import PersonalData
 from apps.judging.personal_data import kinds_in
 from apps.judging.rules import rules_of
-from apps.memory.models import Lesson, LessonState, Preference, PreferenceState
+from apps.memory.models import Lesson, LessonState, PreferenceState
 from apps.memory.people import Person
-from apps.memory.selectors import with_session_counts, with_words
+from apps.memory.selectors import wanted_of
 
 _SERVED = dt.timedelta(days=30)
 _MOST = 12  # preferences in one lesson, the strongest
@@ -68,12 +68,7 @@ def standing(policy: Policy) -> Standing | str:
 
     Weights are one for everybody that a policy serves: what one of several people wants stays in that one's prompts.
     """
-    held = Preference.objects.filter(
-        policy=policy, state__in=(PreferenceState.ACTIVE, PreferenceState.LEARNED)
-    )
-    rows = with_session_counts(with_words(held))
-    said = Q(general=True) | Q(pinned=True) | ~Q(own_words="") | Q(session_count__gte=2)
-    found = list(rows.exclude(words="").filter(said).order_by("-pinned", "-last_seen", "id"))
+    found = list(wanted_of(policy.pk).order_by("-pinned", "-last_seen", "id"))
     people = {Person(row.policy_id, row.user_id, row.end_user_id) for row in found}
     if not people:
         return "nobody wants anything"
@@ -92,6 +87,18 @@ def standing(policy: Policy) -> Standing | str:
         Wanted(row.id, row.revision, row.words, row.state == PreferenceState.LEARNED) for row in found[:_MOST]
     )
     return Standing(person, tuple(sorted(wanted, key=lambda one: one.id)))
+
+
+def still_stands(policy: Policy, stands: Standing) -> bool:
+    """Return whether the same is wanted as when `stands` was read, word for word, and may be taught.
+
+    Nobody takes it back until the caller's transaction ends: who deletes a wish, or the session that it rests on, waits.
+    """
+    stands.person.lock()
+    now = standing(policy)
+    if isinstance(now, str):
+        return False
+    return (now.person, now.entries, now.hint) == (stands.person, stands.entries, stands.hint)
 
 
 def current_lesson(policy: Policy, stands: Standing) -> Lesson:

@@ -27,6 +27,7 @@ MOST_BUDGET_TOKENS = 4096
 MOST_SHADOW_TOKENS = 2_000_000_000
 """Of 24 hours."""
 LAST_HOUR = 23
+HOLDING = (PreferenceState.ACTIVE, PreferenceState.LEARNED)
 KEPT = (PreferenceState.ACTIVE, PreferenceState.LEARNED, PreferenceState.SUPERSEDED)
 
 

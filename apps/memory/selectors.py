@@ -12,6 +12,7 @@ from django.db.models import (
     Max,
     Min,
     OuterRef,
+    Q,
     QuerySet,
     Subquery,
     Value,
@@ -20,7 +21,7 @@ from django.db.models import (
 from django.db.models.functions import Coalesce, Greatest
 
 from apps.conversations.models import Turn, TurnKind
-from apps.memory.models import KEPT, Evidence, MemorySetting, Preference
+from apps.memory.models import HOLDING, KEPT, Evidence, MemorySetting, Preference
 from apps.memory.people import Person
 from apps.memory.prompt import cost_of
 
@@ -52,6 +53,17 @@ def with_session_counts(rows: QuerySet[Preference]) -> QuerySet[Any]:
     """Add `session_count`: in how many sessions a preference was said."""
     said = Evidence.objects.filter(preference=OuterRef("pk")).order_by().values("preference")
     return rows.annotate(session_count=_counted(said.annotate(n=Count("turn__session", distinct=True))))
+
+
+def wanted_of(policy_id: uuid.UUID) -> QuerySet[Any]:
+    """Return what people want of a policy, told or learned already, with the words that say it.
+
+    What nobody typed has words as long as a turn that said it is there; what may be about one answer only counts once two
+    sessions said it.
+    """
+    held = Preference.objects.filter(policy_id=policy_id, state__in=HOLDING)
+    said = Q(general=True) | Q(pinned=True) | ~Q(own_words="") | Q(session_count__gte=2)
+    return with_session_counts(with_words(held)).exclude(words="").filter(said)
 
 
 def _counted(rows: QuerySet[Any]) -> Coalesce:

@@ -5,7 +5,8 @@
 **Between tables**, whoever wants several takes them from left to right, leaving out what is not needed:
 session → turn → sample or judgement → policy → what is counted and announced (spend, outbox). A run comes before its
 policy, its tenant's account and then the samples that it holds. One that holds a turn asks for no session. A lesson comes before its
-policy and that before preferences; a turn before the person it speaks for; an endpoint before its deliveries.
+policy and that before preferences; a turn before the person it speaks for, and that person before a lesson and before
+preferences; an endpoint before its deliveries.
 **Within a table**, several rows are taken by primary key (`locked`); a single statement that changes many locks them in
 whatever order it finds them, so they are locked first. What can as well be done later is skipped where it is held.
 """

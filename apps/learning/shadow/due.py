@@ -33,11 +33,11 @@ def candidates() -> list[tuple[uuid.UUID, uuid.UUID]]:
 
 def drop_outdated(policy: Policy, stands: Standing | None) -> int:
     """Take back waiting shadow samples that teach anything but what stands now, word for word; return how many."""
-    wanted = stands.entries if stands is not None else []
+    wanted = (stands.entries, stands.hint) if stands is not None else None
     waiting = locked(
         Sample.objects.filter(policy=policy, source=TurnKind.SHADOW, state=SampleState.READY),
         skip_locked=True,
     )
-    taught = waiting.values_list("pk", "hints__0__preferences")
-    outdated = [pk for pk, preferences in taught if preferences != wanted]
+    taught = waiting.values_list("pk", "hints__0__preferences", "hints__0__text")
+    outdated = [pk for pk, preferences, text in taught if (preferences, text) != wanted]
     return set_aside(outdated, SampleState.DROPPED, Reason.UNWANTED)

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -71,9 +71,22 @@ def key_of(text: str) -> str:
     return hashlib.sha256(" ".join(re.findall(r"\w+", text.casefold())).encode()).hexdigest()
 
 
+def asks_to_choose_by(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a person asks, anywhere in a chat, one of the questions that versions are chosen by."""
+    asked = (one.get("content") for one in messages if one["role"] == "user")
+    return any(
+        isinstance(text, str) and len(text) <= _LONGEST and key_of(text) in _choosing_keys() for text in asked
+    )
+
+
+@cache
+def _choosing_keys() -> frozenset[str]:
+    return frozenset(key_of(text) for text in neutral().choosing)
+
+
 def teaching_questions(policy: Policy, person: Person) -> list[Question]:
     """Return what may be answered for a person of a policy: what they asked, newest first, then neutral ones."""
-    never = _measured(policy) | {key_of(text) for text in neutral().choosing}
+    never = _measured(policy) | _choosing_keys()
     mode = rules_of(policy).personal_data
     found: dict[str, Question] = {}
     for turn_id, messages in _asked(policy, person):

@@ -25,6 +25,7 @@ from apps.learning.eligibility import why_misaligned
 from apps.learning.models import Sample, SampleState
 from apps.learning.shadow.plan import Wave
 from apps.learning.shadow.questions import Question
+from apps.memory.lessons import still_stands
 from kernel.locks import locked
 
 logger = logging.getLogger(__name__)
@@ -43,7 +44,8 @@ def roll_out(wave: Wave, *, room: Room) -> int:
     """Have a wave answered and store what came of it; return how many samples it made.
 
     Once `room` says 0, the engine is left to whoever came: replies that were begun are kept and marked, and are never
-    trained on. Raises what asking an engine raises; then nothing is stored.
+    trained on. Where something else is wanted by the time they are there, nothing is stored: a deletion that found no sample
+    to take would be over. Raises what asking an engine raises; then nothing is stored.
     """
     prompts = [
         fit for question in wave.questions if (fit := _prompts(question, wave.stands.hint)) is not None
@@ -77,6 +79,8 @@ def _prompts(question: Question, hint: str) -> Prompts | None:
 
 def _store(wave: Wave, prompts: list[Prompts], answers: list[Answer], *, took_ms: float) -> int:
     there = _still_there(prompts)
+    if not still_stands(wave.policy, wave.stands):
+        return 0
     begun = [
         (one, answer)
         for one, answer in zip(prompts, answers, strict=True)

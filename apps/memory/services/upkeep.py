@@ -23,10 +23,15 @@ def forget_groundless(*, among: Collection[uuid.UUID] | None = None) -> int:
     """
     grounds = Evidence.objects.filter(preference=OuterRef("pk"))
     asked = Preference.objects.all() if among is None else Preference.objects.filter(pk__in=among)
+    groundless = asked.filter(~Exists(grounds), own_words="")
     with transaction.atomic():
-        rows = list(
-            locked(asked.filter(~Exists(grounds), own_words=""), skip_locked=True, to_delete=True)[:_BATCH]
+        found = list(
+            groundless.order_by("pk").values_list("pk", "policy_id", "user_id", "end_user_id")[:_BATCH]
         )
+        # whoever remembers may have found one of them, and give it ground again
+        lock_all({Person(*whose) for _, *whose in found})
+        still = groundless.filter(pk__in=[pk for pk, *_ in found])
+        rows = list(locked(still, skip_locked=True, to_delete=True))
         for row in rows:
             if row.state != PreferenceState.DELETED:
                 for other in locked(Preference.objects.filter(superseded_by=row)):

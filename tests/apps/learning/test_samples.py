@@ -11,6 +11,7 @@ from apps.conversations.services import give_feedback
 from apps.judging.models import JudgementState
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from apps.learning.samples import make_sample, set_aside
+from apps.learning.shadow.questions import neutral
 from kernel.tenancy import tenant_scope
 from tests.apps.learning.ledger import HINT, add_turn, runs_of, settle, states_of, unsent
 from tests.chat_model import END, chatml, ids_of
@@ -104,6 +105,36 @@ def test_a_turn_that_may_never_teach_says_why(
         None,
         [],
     )
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [("user", neutral().choosing[0])],
+        [("system", "Be kind."), ("user", f" {neutral().choosing[1].upper()} ")],
+        [("user", neutral().choosing[0]), ("assistant", "A storm."), ("user", "Shorter, please.")],
+    ],
+)
+def test_what_versions_are_chosen_by_is_not_learned_from_whoever_asks_it(
+    somebody: Somebody, asked: list[tuple[str, str]]
+) -> None:
+    turn = add_turn(somebody, messages=[{"role": role, "content": text} for role, text in asked])
+    settle(turn)
+    sample = given(turn)
+    assert (sample.state, sample.reason, sample.reward, sample.hints) == (
+        SampleState.INELIGIBLE,
+        "choosing question",
+        None,
+        [],
+    )
+
+
+def test_what_only_speaks_of_a_choosing_question_is_learned_from(somebody: Somebody) -> None:
+    reply = {"role": "assistant", "content": neutral().choosing[0]}
+    asked = [{"role": "user", "content": "Ask me something."}, reply, {"role": "user", "content": "Why?"}]
+    turn = add_turn(somebody, messages=asked)
+    settle(turn)
+    assert given(turn).state == SampleState.READY
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 import datetime as dt
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -14,9 +14,15 @@ from apps.accounts.models import EndUser, Tenant
 from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.models import Session, Turn, TurnKind, TurnState
 from apps.engines.models import DesiredAdapter, Engine, EngineState, LoadedAdapter, LoadState
+from apps.governance.erasure.requests import request_erasure
+from apps.governance.erasure.subjects import Meant
+from apps.governance.erasure.work import Step, erase
+from apps.governance.models import Subject
 from apps.learning.drift.pauses import pause
 from apps.learning.models import Sample, SampleState, TrainingRun
+from apps.learning.opting_out import opt_out
 from apps.learning.samples import make_sample
+from apps.learning.shadow import rollouts
 from apps.learning.shadow.due import candidates
 from apps.learning.shadow.plan import Wave, next_wave, tokens_today
 from apps.learning.shadow.questions import FEW, neutral, teaching_questions
@@ -25,11 +31,12 @@ from apps.memory import services
 from apps.memory.lessons import Standing, current_lesson, standing
 from apps.memory.models import Lesson, LessonState, Preference
 from kernel.tenancy import system_scope, tenant_scope
-from tests.apps.learning.ledger import add_turn
+from tests.apps.learning.ledger import add_turn, settle
 from tests.apps.memory.told import person, said
 from tests.chat_model import chatml
 from tests.fake_engine import FakeEngine
 from tests.fake_generation import END_OF_TURN, Token
+from tests.locks import wait_for_a_lock
 from tests.tenants import Somebody, add_somebody, add_version
 from workers import shadow
 
@@ -51,6 +58,15 @@ def want(somebody: Somebody, text: str = WISH, end_user: str | None = None) -> P
         return services.add_preference(
             policy_id=somebody.policy.id, user_id=somebody.user.id, end_user=end_user, text=text, actor="test"
         )
+
+
+def hear(somebody: Somebody, words: str = WISH) -> Turn:
+    """A turn of a while ago whose verdict says what its person wants."""
+    turn = ask(somebody, "What is rain?")
+    settle(turn, hints=(words,))
+    with tenant_scope(somebody.tenant.id):
+        services.remember(turn_id=turn.id)
+    return turn
 
 
 def wave(somebody: Somebody) -> Wave | str:
@@ -182,6 +198,90 @@ def test_a_reply_names_whose_question_it_repeats_and_is_not_kept_without_it(
     with tenant_scope(somebody.tenant.id):
         Turn.objects.get(pk=rain.id).delete()
     assert len(shadows(somebody)) == 6
+
+
+def _deletes_the_session(somebody: Somebody, said: Turn) -> None:
+    Session.objects.filter(pk=said.session_id).delete()
+
+
+def _has_the_session_deleted(somebody: Somebody, said: Turn) -> None:
+    erasure = request_erasure(
+        tenant_id=somebody.tenant.id, meant=Meant(Subject.SESSION, said.session_id), actor="test"
+    )
+    assert erase(erasure_id=erasure.pk) == Step.DONE
+
+
+def _deletes_the_entry(somebody: Somebody, said: Turn) -> None:
+    row = Preference.objects.get(evidence__turn=said)
+    services.delete_preference(preference_id=row.pk, user_id=somebody.user.id, actor="test")
+
+
+def _words_it_anew(somebody: Somebody, said: Turn) -> None:
+    row = Preference.objects.get(evidence__turn=said)
+    services.edit_preference(
+        preference_id=row.pk, user_id=somebody.user.id, text="Answer at length.", pinned=None, actor="test"
+    )
+
+
+def _opts_out(somebody: Somebody, said: Turn) -> None:
+    opt_out(tenant_id=somebody.tenant.id, actor="test", user_id=somebody.user.id)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_deletes_the_session, _has_the_session_deleted, _deletes_the_entry, _words_it_anew, _opts_out],
+)
+def test_what_is_taken_back_while_replies_are_written_is_not_stored(
+    somebody: Somebody, engine: FakeEngine, change: Callable[[Somebody, Turn], None]
+) -> None:
+    """Neutral questions outlive every session: what was taught with them must not come after the deletion that is done."""
+    said = hear(somebody)
+    planned = wave(somebody)
+    assert isinstance(planned, Wave)
+    assert None in {one.asked_in for one in planned.questions}
+    with tenant_scope(somebody.tenant.id):
+        changes = iter([lambda: change(somebody, said)])
+
+        def meanwhile() -> bool:
+            next(changes, lambda: None)()
+            return True
+
+        assert roll_out(planned, room=meanwhile) == 0
+        assert next(changes, None) is None
+        assert Sample.objects.count() == TrainingRun.objects.count() == 0
+        assert Session.objects.filter(kind=TurnKind.SHADOW).count() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_deletion_waits_for_replies_that_are_being_stored_and_takes_them(
+    somebody: Somebody, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = hear(somebody)
+    planned = wave(somebody)
+    assert isinstance(planned, Wave)
+    real, ends = rollouts.still_stands, []
+
+    def delete_it() -> None:
+        try:
+            with tenant_scope(somebody.tenant.id):
+                _has_the_session_deleted(somebody, said)
+                ends.append(Sample.objects.count())
+        finally:
+            connection.close()
+
+    deletion = threading.Thread(target=delete_it)
+
+    def still_stands(policy: Policy, stands: Standing) -> bool:
+        found = real(policy, stands)
+        deletion.start()
+        wait_for_a_lock()
+        return found
+
+    monkeypatch.setattr(rollouts, "still_stands", still_stands)
+    with tenant_scope(somebody.tenant.id):
+        assert roll_out(planned, room=lambda: True) == 8
+    deletion.join()
+    assert ends == [0]
 
 
 def test_the_live_version_answers(somebody: Somebody, engine: FakeEngine) -> None:

@@ -10,22 +10,34 @@ from apps.conversations.models import Session, TurnKind
 from apps.engines.models import Engine, EngineState
 from apps.judging.models import OptOut
 from apps.judging.reasons import Reason
-from apps.learning import commits, runs
+from apps.learning import commits, refusals, runs
 from apps.learning.accounts import books
 from apps.learning.commits import StepResult
 from apps.learning.models import Sample, SampleState, TrainingRun
 from apps.learning.opting_out import opt_out
+from apps.learning.shadow.due import drop_outdated
 from apps.memory import services as memory
+from apps.memory.lessons import standing
 from apps.memory.models import Preference
 from kernel.tenancy import tenant_scope
 from tests.apps.learning.artefacts import write_files
-from tests.apps.learning.ledger import HINT, add_samples, made, queue_run, runs_of, states_of
+from tests.apps.learning.ledger import (
+    HINT,
+    add_samples,
+    add_turn,
+    made,
+    queue_run,
+    runs_of,
+    settle,
+    states_of,
+)
 from tests.fake_engine import FakeEngine
 from tests.tenants import Somebody, add_somebody, add_version
 from workers import shadow
 
 WISH = "Answer in one short sentence."
 TOO_LONG = Reason.NOT_TAKEN.say("too long")
+REFUSED = StepResult(outcome="refused", code="not_finite", reason="the loss is not finite")
 FAILED = StepResult(outcome="failed", code="no_space", reason="no space left on the device")
 
 
@@ -180,6 +192,71 @@ def test_what_does_not_say_how_a_wish_was_worded_is_not_learned(
     assert states_of(somebody) == {"dropped": 8}
 
 
+def said_twice(somebody: Somebody) -> tuple[Session, TrainingRun]:
+    """A wish that two sessions said, each in its own words, and the queued batch that teaches it in the first one's."""
+    sessions = []
+    for words in ("Say it in one short sentence.", "Cut it down to one short sentence."):
+        turn = add_turn(somebody)
+        settle(turn, hints=(words,))
+        with tenant_scope(somebody.tenant.id):
+            memory.remember(turn_id=turn.id)
+        sessions.append(turn.session)
+    shadow.look()
+    assert states_of(somebody) == {"ready": 8}
+    (run,) = runs_of(somebody)
+    return sessions[0], run
+
+
+def test_a_wish_whose_session_is_deleted_while_its_step_runs_is_not_learned(
+    somebody: Somebody, engine: FakeEngine
+) -> None:
+    """Its row is there until upkeep comes by: without words nobody wants it."""
+    turn = add_turn(somebody)
+    settle(turn)
+    with tenant_scope(somebody.tenant.id):
+        memory.remember(turn_id=turn.id)
+    shadow.look()
+    (run,) = runs_of(somebody)
+    with tenant_scope(somebody.tenant.id):
+        taken = claim(somebody, run)
+        turn.session.delete()
+        assert Preference.objects.get().state == "active"
+        ended = commits.commit_run(
+            run_id=taken.run.id, fence=taken.fence, result=made(taken, *write_files(taken))
+        )
+        assert (ended.state, ended.version) == ("cancelled", None)
+        rows = Sample.objects.filter(source=TurnKind.SHADOW)
+        assert set(rows.values_list("state", "reason")) == {("dropped", "no longer wanted")}
+        assert list(rows.exclude(hints=[])) == []
+
+
+def test_a_wish_is_not_learned_in_the_words_of_a_session_that_was_deleted(
+    somebody: Somebody, engine: FakeEngine
+) -> None:
+    """Another session said it too: it is wanted still, in that one's words."""
+    first, run = said_twice(somebody)
+    with tenant_scope(somebody.tenant.id):
+        assert Preference.objects.count() == 1
+        first.delete()
+        assert runs.claim_run(run_id=run.id) is None
+        assert Preference.objects.get().revision == 1
+    assert states_of(somebody) == {"dropped": 8}
+
+
+def test_waiting_replies_are_taken_back_with_the_words_that_they_teach(
+    somebody: Somebody, engine: FakeEngine
+) -> None:
+    first, _ = said_twice(somebody)
+    with tenant_scope(somebody.tenant.id):
+        stands = standing(somebody.policy)
+        assert not isinstance(stands, str)
+        assert drop_outdated(somebody.policy, stands) == 0
+        first.delete()
+        stands = standing(somebody.policy)
+        assert not isinstance(stands, str)
+        assert drop_outdated(somebody.policy, stands) == 8
+
+
 def test_what_is_learned_by_then_may_be_learned_on(somebody: Somebody, engine: FakeEngine) -> None:
     preference, run = shadow_samples(somebody)
     with tenant_scope(somebody.tenant.id):
@@ -219,7 +296,26 @@ def _cannot_be_taken(somebody: Somebody, run: TrainingRun) -> None:
         runs.set_aside(run_id=run.id, fence=taken.fence, sample_id=sample.id, reason=TOO_LONG)
 
 
-@pytest.mark.parametrize("end", [_is_stale, _is_on_another_branch, _changes_nothing, _cannot_be_taken])
+def _is_in_too_many_refused_steps(somebody: Somebody, run: TrainingRun) -> None:
+    somebody.policy.config = {"refusals": 1}
+    somebody.policy.save()
+    taken = claim(somebody, run)
+    commits.commit_run(run_id=run.id, fence=taken.fence, result=REFUSED)
+    # no step could learn from them again
+    assert refusals.set_aside(somebody.policy.id) == []
+    assert refusals.replay(policy=somebody.policy, actor="test") == 0
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        _is_stale,
+        _is_on_another_branch,
+        _changes_nothing,
+        _cannot_be_taken,
+        _is_in_too_many_refused_steps,
+    ],
+)
 def test_a_shadow_sample_that_is_over_keeps_no_words_of_the_wish(
     somebody: Somebody, engine: FakeEngine, end: Callable[[Somebody, TrainingRun], None]
 ) -> None:

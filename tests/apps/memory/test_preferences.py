@@ -23,6 +23,7 @@ from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.learning.ledger import HINT, add_turn, settle
 from tests.apps.memory.told import person, said, telling, words_told
+from tests.locks import wait_for_a_lock
 from tests.tenants import Somebody, add_somebody, add_version
 
 
@@ -356,6 +357,40 @@ def test_deleting_the_session_takes_what_it_said_out_at_once_and_for_good(somebo
     assert words_told(somebody) == ["Give a longer answer."]  # as if the opposite had never been said
     with system_scope("upkeep"):
         assert services.forget_groundless() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_complaint_is_not_lost_while_the_same_one_without_ground_is_forgotten(
+    somebody: Somebody, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever hears it again finds the row by what it says, though its words are gone, and gives it ground."""
+    first = hear(somebody, HINT)
+    with tenant_scope(somebody.tenant.id):
+        Session.objects.filter(pk=first.session_id).delete()
+    assert words_told(somebody) == []
+    (row,) = kept(somebody)
+    real, forgotten = collect.overheard, []
+
+    def forget() -> None:
+        try:
+            with system_scope("upkeep"):
+                forgotten.append(services.forget_groundless())
+        finally:
+            connection.close()
+
+    upkeep = threading.Thread(target=forget)
+
+    def overheard(text: str) -> Any:
+        upkeep.start()
+        wait_for_a_lock()
+        return real(text)
+
+    monkeypatch.setattr(collect, "overheard", overheard)
+    hear(somebody, HINT)
+    upkeep.join()
+    assert forgotten == [0]
+    assert words_told(somebody) == [HINT]
+    assert kept(somebody) == [row]
 
 
 def test_what_was_typed_outlives_the_session_that_said_it_too(somebody: Somebody) -> None:
