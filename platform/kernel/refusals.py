@@ -21,7 +21,7 @@ _OF_ANY: Mapping[str, str] = {
     "min_length": "at least %(limit_value)s characters, and this has %(show_value)s. Make it longer.",
     "min_value": "at least %(limit_value)s. Give a larger number.",
     "not_a_list": "this is no list. Give one.",
-    "null": "null is no value here. Give one, or leave it out.",
+    "null": "this may not be null. Give a value, or leave it out.",
     "null_characters_not_allowed": "it holds a character that cannot be kept. Type it once more.",
     "required": "this is empty. Fill it in.",
 }
@@ -75,6 +75,11 @@ def sentence(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
+def _for_people(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is filled into words, with commas in large numbers."""
+    return {name: f"{one:,}" if isinstance(one, int) else one for name, one in given.items()}
+
+
 class InOurWords(forms.Form):
     """A form that names the field in what is said against it."""
 
@@ -89,7 +94,7 @@ class InOurWords(forms.Form):
     def words_of(self, name: str, error: ValidationError) -> str | None:
         """Return what is said of a refusal at a field; None where it is in our words already."""
         words = words_for(error.code or "", kind_of(self.fields[name]))
-        return words and f"{self.called(name)}: {words % (error.params or {})}"
+        return words and f"{self.called(name)}: {words % _for_people(error.params or {})}"
 
     def _put(self, name: str, error: ValidationError | str) -> ValidationError:
         given = error if isinstance(error, ValidationError) else ValidationError(error)

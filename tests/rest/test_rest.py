@@ -233,6 +233,20 @@ def test_a_filter_that_says_nothing_is_not_a_wish_for_everything(acme: Rows, own
     assert len(owner.get("turns?page_size=1")["results"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("query", "field", "words"),
+    [
+        ("session=7", "session", "This is no UUID."),
+        ("state=gone", "state", "This is none of the choices. Choose once more."),
+    ],
+)
+def test_a_filter_that_is_wrong_is_refused_in_our_words(
+    owner: Api, query: str, field: str, words: str
+) -> None:
+    problem = owner.ask("GET", f"turns?{query}").json()
+    assert problem["errors"] == [{"field": field, "detail": words}]
+
+
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_an_address_where_nothing_stands_is_a_problem_too(owner: Api, method: str) -> None:
     for path in ("", "turn", "tenant/", "turns/7", "turns/7/feedback", "policies/null/point"):

@@ -129,7 +129,7 @@ def test_a_rubric_is_written_and_shown_safely(acme: Rows, client: Client, path: 
     assert "<script>alert" not in page
     assert "Short is good." in page
     wrong = client.post(path, {"form": "rubric", "text": "x" * 4001}).content.decode()
-    assert "at most 4000 characters" in wrong
+    assert "at most 4,000 characters" in wrong
     with tenant_scope(acme.tenant.pk):
         assert list(Rubric.objects.order_by("number").values_list("number", flat=True)) == [1, 2]
 
@@ -206,7 +206,7 @@ def test_how_memory_is_used_is_shown_and_changed(
 @pytest.mark.parametrize(
     ("wrong", "field", "words"),
     [
-        ({"budget_tokens": "4097"}, "budget_tokens", "Tokens of a prompt for that: at most 4096."),
+        ({"budget_tokens": "4097"}, "budget_tokens", "Tokens of a prompt for that: at most 4,096."),
         ({"budget_tokens": "x"}, "budget_tokens", "Tokens of a prompt for that: this is no whole number."),
         (
             {"shadow_tokens_per_day": "-1"},

@@ -23,6 +23,7 @@ class Settings(InOurWords):
         min_value=1, max_value=15, label="Votes; empty: the platform's", required=False
     )
     rate = forms.FloatField(min_value=0.5, max_value=2, required=False)
+    tokens = forms.IntegerField(max_value=10**6, required=False)
     name = forms.CharField(min_length=2, max_length=4, required=False)
     mail = forms.EmailField(required=False)
     method = forms.ChoiceField(choices=[("a", "A")], required=False)
@@ -38,6 +39,8 @@ class Settings(InOurWords):
         ({"votes": "1.5"}, "Votes: this is no whole number. Give one, such as 7."),
         ({"rate": "nan"}, "Rate: this is no number. Give one, such as 0.5."),
         ({"rate": "3"}, "Rate: at most 2. Give a smaller number."),
+        ({"rate": "0.1"}, "Rate: at least 0.5. Give a larger number."),
+        ({"tokens": "1000001"}, "Tokens: at most 1,000,000. Give a smaller number."),
         ({"name": "12345"}, "Name: at most 4 characters, and this has 5. Make it shorter."),
         ({"name": "1"}, "Name: at least 2 characters, and this has 1. Make it longer."),
         ({"name": "1\x00"}, "Name: it holds a character that cannot be kept. Type it once more."),
@@ -109,7 +112,7 @@ class Body(serializers.Serializer[Any]):
     [
         ({"votes": 16}, {"votes": ["At most 15. Give a smaller number."]}),
         ({"votes": 0}, {"votes": ["At least 1. Give a larger number."]}),
-        ({"votes": None}, {"votes": ["Null is no value here. Give one, or leave it out."]}),
+        ({"votes": None}, {"votes": ["This may not be null. Give a value, or leave it out."]}),
         ({"votes": 13}, {"votes": ["Not 13."]}),
         ({"votes": "1"}, {"votes": ["Must be a whole number."]}),
         ({"name": ""}, {"name": ["This is empty. Fill it in."]}),
