@@ -158,7 +158,9 @@ AUTH_PASSWORD_VALIDATORS = [
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
-ACCOUNT_EMAIL_VERIFICATION = "optional"
+# on: a new account comes in by the link of a mail, so that signing up says of no address whether it has one already
+SIGNUP_CONFIRMED = env.flag("SIGNUP_CONFIRMED", default=False)
+ACCOUNT_EMAIL_VERIFICATION = "mandatory" if SIGNUP_CONFIRMED else "optional"
 ACCOUNT_EMAIL_NOTIFICATIONS = (
     True  # a change of an account is told to its address: it may have been somebody else
 )

@@ -9,6 +9,10 @@ SESSION_COOKIE_SECURE = True
 CSRF_COOKIE_SECURE = True
 SECURE_HSTS_SECONDS = env.integer("SECURE_HSTS_SECONDS", 31_536_000)
 EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-EMAIL_HOST = env.text("EMAIL_HOST", "localhost")
+_MAIL_SERVER = env.text("EMAIL_HOST", "")
+EMAIL_HOST = _MAIL_SERVER or "localhost"
+# where nothing is said of a mail server the link might reach nobody
+SIGNUP_CONFIRMED = env.flag("SIGNUP_CONFIRMED", default=bool(_MAIL_SERVER))
+ACCOUNT_EMAIL_VERIFICATION = "mandatory" if SIGNUP_CONFIRMED else "optional"
 # operators read what people wrote and move what they are answered with: a password alone is not enough
 CONSOLE_REQUIRES_MFA = env.flag("CONSOLE_REQUIRES_MFA", default=True)
