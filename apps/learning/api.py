@@ -9,12 +9,11 @@ from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from apps.adapters.models import Policy
+from apps.adapters.selectors import policy_of
 from apps.judging.reasons import explained
 from apps.learning import runs
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from apps.learning.selectors import with_sample_counts
-from kernel.errors import NotFound
 from kernel.rest.caller import Access
 from kernel.rest.views import IDEMPOTENCY_KEY, ScopedViewSet
 
@@ -136,9 +135,7 @@ class RunsApi(ScopedViewSet[TrainingRun]):
         """
         del request
         key = self.idempotency_key
-        policy = Policy.objects.filter(pk=self.body(NewRunSerializer)["policy"]).first()
-        if policy is None:
-            raise NotFound("There is no such policy.", field="policy")
+        policy = policy_of(self.body(NewRunSerializer)["policy"], field="policy")
         run = runs.request_run(policy=policy, actor=self.caller.actor, idempotency_key=key)
         return Response(RunSerializer(run).data, status=201)
 
