@@ -1,4 +1,7 @@
-"""A model directory without a model: byte tokeniser, ChatML template that knows tools, sizes. No torch needed."""
+"""A model directory without a model: byte tokeniser, ChatML template that knows tools, sizes.
+
+No torch needed.
+"""
 
 import json
 from pathlib import Path

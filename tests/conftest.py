@@ -17,7 +17,8 @@ from tests.engines import Engines
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Replace pytest-django's: the database exists, is migrated by the owner, and tests run as the application."""
+    """Replace pytest-django's: the database exists, is migrated by the owner,
+    and tests run as the application."""
     services.ensure_database()
     with pytest.MonkeyPatch.context() as patched:
         # only the owner may truncate, which is how a transactional test is cleaned up
@@ -60,7 +61,8 @@ def owner_connection(django_db_setup: None) -> Iterator[psycopg.Connection]:
 def engine_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
     """Start real SGLang servers: `engine_process(model_directory, dtype="float32")` returns a ready `Engine`.
 
-    A server is shared by all who ask for the same thing; mark such tests `xdist_group("engine")`. About 25 s each.
+    A server is shared by all who ask for the same thing; mark such tests `xdist_group("engine")`. About 25 s
+    each.
     """
     engines = Engines(tmp_path_factory.mktemp("engines"))
     yield engines

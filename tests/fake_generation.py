@@ -44,7 +44,8 @@ class Request:
 
 
 def event_of(request: Request, tokens: tuple[Token, ...], finish: dict[str, Any] | None) -> dict[str, Any]:
-    """Return what the engine has written so far as it says so: all of the text, ids and log-probabilities again."""
+    """Return what the engine has written so far as it says so:
+    all of the text, ids and log-probabilities again."""
     meta: dict[str, Any] = {
         "id": request.rid,
         "finish_reason": finish,

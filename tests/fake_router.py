@@ -1,4 +1,5 @@
-"""What a sglang-router 0.3.2 with `--enable-igw` does with the requests that it gets, as seen at a real one."""
+"""What a sglang-router 0.3.2 with `--enable-igw` does with the requests that it
+gets, as seen at a real one."""
 
 import asyncio
 import threading

@@ -1,8 +1,8 @@
 """Pytest plugin: Postgres and Valkey for the tests, started when the first test needs them.
 
-Their addresses are chosen before Django reads its settings. The servers live in a process of their own that ends with
-the test run, however that ends; under xdist all workers share them and each has a database of its own, copied from
-one that was migrated once.
+Their addresses are chosen before Django reads its settings. The servers live in a process of their own that
+ends with the test run, however that ends; under xdist all workers share them and each has a database of its
+own, copied from one that was migrated once.
 """
 
 from __future__ import annotations

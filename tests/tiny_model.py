@@ -1,4 +1,5 @@
-"""A chat model of a few hundred kilobytes, made on the spot: random weights, real tokenizer, real chat template.
+"""A chat model of a few hundred kilobytes, made on the spot:
+random weights, real tokenizer, real chat template.
 
 It answers nonsense, exactly: what the engine and the trainer compute for it must agree to the last digits.
 """
@@ -25,10 +26,12 @@ VOCAB = 320
 
 
 def build_tiny_model(directory: Path, *, seed: int = 0, family: str = "llama", tied: bool = True) -> Path:
-    """Writes a plain transformers directory (float32) and returns it. The same arguments give the same weights.
+    """Writes a plain transformers directory (float32) and returns it.
 
-    Two layers, hidden 64, 4 heads of 16 with 2 key-value heads: shapes that SGLang's torch_native attention takes.
-    `family` is llama, qwen2 or qwen3.
+    The same arguments give the same weights.
+
+    Two layers, hidden 64, 4 heads of 16 with 2 key-value heads: shapes that SGLang's torch_native attention
+    takes. `family` is llama, qwen2 or qwen3.
     """
     import torch
     import transformers

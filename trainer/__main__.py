@@ -1,5 +1,6 @@
-"""`python -m trainer`: a long-lived child (`serve`), one request from a file (`step`), or a whole training from a file
-of samples (`train`), a look without a step (`evaluate`), a plain PEFT directory (`export`)."""
+"""`python -m trainer`: a long-lived child (`serve`), one request from a file (`step`),
+or a whole training from a file of samples (`train`), a look without a step (`evaluate`),
+a plain PEFT directory (`export`)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 where it ended well; 1 where the one request did not succeed; 2 where the model or an option is wrong."""
+    """0 where it ended well; 1 where the one request did not succeed;
+    2 where the model or an option is wrong."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"

@@ -1,10 +1,11 @@
 """Rewards into advantages: what a reply is compared with.
 
-A user's turn has no group of replies to the same prompt, so by default (`ema`) it is compared with the policy's own
-moving average, shrunk to the population's mean while the policy has few rewards of its own. `batch` compares with the
-samples it is trained with. Rollouts of one task are compared with each other: over all their turns (`group`, arXiv
-2402.03300) or turn by turn (`step`: outcome + process reward, each step index apart, so that a turn late in a task is
-not judged by what early turns usually get).
+A user's turn has no group of replies to the same prompt, so by default (`ema`) it is compared with the
+policy's own moving average, shrunk to the population's mean while the policy has few rewards of its own.
+`batch` compares with the samples it is trained with. Rollouts of one task are compared with each other: over
+all their turns (`group`, arXiv
+2402.03300) or turn by turn (`step`: outcome + process reward, each step index apart, so that a turn late in a
+task is not judged by what early turns usually get).
 """
 
 from __future__ import annotations

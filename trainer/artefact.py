@@ -23,10 +23,12 @@ from trainer.lora.layout import Tensors
 WEIGHTS = "adapter_model.safetensors"
 CONFIG = "adapter_config.json"
 OPTIMIZER = "optimizer.state"
-"""In the safetensors format, but not by name: SGLang reads every *.safetensors of a directory as adapter weights."""
+"""In the safetensors format, but not by name:
+SGLang reads every *.safetensors of a directory as adapter weights."""
 MANIFEST = "manifest.json"
 TEMPORARY = ".tmp-"
-"""A directory being written is `.<final name>.tmp-<process id>`: whoever collects garbage knows it by this."""
+"""A directory being written is `.<final name>.tmp-<process id>`:
+whoever collects garbage knows it by this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ def read_parent(directory: Path, expected: str | None) -> Parent:
 
 
 def check_target(directory: Path, need: int) -> None:
-    """Raises `StepFailedError` where the artefact could not be written: already there, or `need` bytes are not free."""
+    """Raises `StepFailedError` where the artefact could not be written:
+    already there, or `need` bytes are not free."""
     _refuse_existing(directory)
     with _disk_errors():
         directory.parent.mkdir(parents=True, exist_ok=True)

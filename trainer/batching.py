@@ -1,8 +1,8 @@
 """Sequences into micro-batches: what shares its beginning is read once, like lengths go together.
 
-A turn's prompt is the one before it with its reply and what was added, id for id. Under causal attention the states
-of a beginning do not depend on what follows, so a whole session is one sequence: every turn's log-probabilities, and
-the sum of every turn's gradients, come from one forward and one backward.
+A turn's prompt is the one before it with its reply and what was added, id for id. Under causal attention the
+states of a beginning do not depend on what follows, so a whole session is one sequence: every turn's
+log-probabilities, and the sum of every turn's gradients, come from one forward and one backward.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Rows of which each begins with all of the one before; the last one's ids are the sequence that is read."""
+    """Rows of which each begins with all of the one before;
+    the last one's ids are the sequence that is read."""
 
     rows: tuple[Row, ...]
 
@@ -77,8 +78,9 @@ class MicroBatch:
 def chained(rows: Sequence[Row]) -> list[Chain]:
     """Rows that extend one another, together. Found by their ids alone: no session has to be named.
 
-    In the order of their ids a row is followed by what begins with it, so one look at the neighbour is enough. Of two
-    rows that go on differently from the same beginning, the first in that order continues the chain.
+    In the order of their ids a row is followed by what begins with it, so one look at the neighbour is
+    enough. Of two rows that go on differently from the same beginning, the first in that order continues the
+    chain.
     """
     chains: list[list[Row]] = []
     for row in sorted(rows, key=lambda row: (row.ids, row.key)):

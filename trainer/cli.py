@@ -69,11 +69,12 @@ def read_config(file: Path | None, changes: Sequence[str]) -> StepConfig:
 
 
 def train(model: PolicyModel, plan: Plan, say: Say) -> int:
-    """One step for each batch, each from the version before it; the number of batches that were refused or failed.
+    """One step for each batch, each from the version before it;
+    the number of batches that were refused or failed.
 
-    Versions are `out/step-<batch>`. Started again after a crash it goes on from the last whole version, with its
-    optimiser and baseline, and makes the same versions as a run that was never stopped. A dry run makes none: every
-    batch is looked at from where the training stands.
+    Versions are `out/step-<batch>`. Started again after a crash it goes on from the last whole version, with
+    its optimiser and baseline, and makes the same versions as a run that was never stopped. A dry run makes
+    none: every batch is looked at from where the training stands.
     """
     bad = 0
     start, parent, baseline = _resume(plan)
@@ -100,7 +101,8 @@ def train(model: PolicyModel, plan: Plan, say: Say) -> int:
 
 
 def evaluate(model: PolicyModel, plan: Plan, say: Say) -> StepReport:
-    """What an adapter makes of the samples: losses, drift and gradient norm, and each sample's own; no step."""
+    """What an adapter makes of the samples: losses, drift and gradient norm,
+    and each sample's own; no step."""
     request = StepRequest(
         run_id="evaluate",
         out_dir=str(plan.out),

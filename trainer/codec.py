@@ -31,7 +31,8 @@ class Bounds:
 
 
 class Contract:
-    """Base of every message. Construction converts lists to tuples and raises `ContractError` on bad values."""
+    """Base of every message. Construction converts lists to tuples and raises
+    `ContractError` on bad values."""
 
     __slots__ = ()
 

@@ -52,7 +52,8 @@ class Material:
     base: Mapping[int, torch.Tensor]
     """Log-probabilities of the bare base, where the KL to it has a weight."""
     prox: Mapping[int, torch.Tensor]
-    """Of the policy as the step began; empty with a single update, where it is what the pass itself computes."""
+    """Of the policy as the step began; empty with a single update,
+    where it is what the pass itself computes."""
     prox_hidden: Mapping[int, torch.Tensor] = field(default_factory=dict)
     """Its hidden states, where top-k distillation asks for more than the sampled tokens; empty likewise."""
 
@@ -220,7 +221,8 @@ def _before(batch: MicroBatch, material: Material) -> torch.Tensor | None:
 
 
 def _full_teacher(model: PolicyModel, batch: MicroBatch, material: Material) -> Teacher | None:
-    """The micro-batch's teachers side by side; a sample without one gets an even distribution, and no share."""
+    """The micro-batch's teachers side by side;
+    a sample without one gets an even distribution, and no share."""
     hidden = {
         row.key: lesson.hidden
         for row in batch.rows

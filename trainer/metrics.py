@@ -1,13 +1,14 @@
 """The numbers of a step, and what they say of each sample. Names are those of the gauges they feed.
 
-rollout against learner (tokens with an exact ratio): `train_rollout_logprob_abs_diff` (mean |engine - learner|),
-`rollout_logprob_abs_diff_max`, `rollout_k3`, `ratio_mean`, `ratio_max` (learner / engine), `ess` (fraction),
-`geometric_outside_fraction` (tokens of replies whose geometric mean ratio leaves the guard's band).
-what the losses did: `loss`, `loss_rl`, `loss_opd`, `loss_kl`, `mask_fraction`, `clip_fraction`, `opd_advantage_mean`,
-`opd_clip_fraction`, `opd_kl_mean`, `advantage_abs_mean`, `reward_mean`, `baseline`.
-sizes: `samples`, `samples_rl`, `samples_opd`, `tokens`, `tokens_rl`, `tokens_opd`, `tokens_prompt`; `sequences` and
-`tokens_read`: what is left of the samples' prompts and replies once turns of a session are read as one.
-added by the step: `grad_norm`, `lr`, `step`, `step_logprob_abs_diff`, `step_k3` (how far the policy moved).
+rollout against learner (tokens with an exact ratio): `train_rollout_logprob_abs_diff` (mean |engine -
+learner|), `rollout_logprob_abs_diff_max`, `rollout_k3`, `ratio_mean`, `ratio_max` (learner / engine), `ess`
+(fraction), `geometric_outside_fraction` (tokens of replies whose geometric mean ratio leaves the guard's
+band). what the losses did: `loss`, `loss_rl`, `loss_opd`, `loss_kl`, `mask_fraction`, `clip_fraction`,
+`opd_advantage_mean`, `opd_clip_fraction`, `opd_kl_mean`, `advantage_abs_mean`, `reward_mean`, `baseline`.
+sizes: `samples`, `samples_rl`, `samples_opd`, `tokens`, `tokens_rl`, `tokens_opd`, `tokens_prompt`;
+`sequences` and `tokens_read`: what is left of the samples' prompts and replies once turns of a session are
+read as one. added by the step: `grad_norm`, `lr`, `step`, `step_logprob_abs_diff`, `step_k3` (how far the
+policy moved).
 """
 
 from __future__ import annotations

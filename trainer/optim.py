@@ -17,8 +17,8 @@ from trainer.model.parallel import Ranks
 def clip_gradient(pairs: Mapping[str, AdapterPair], ranks: Ranks, limit: float) -> float:
     """Scales every gradient so that their joint norm is at most `limit`; returns the norm before.
 
-    What is cut over the ranks is summed over them, what each holds whole counts once. A norm that is not finite
-    leaves the gradients as they are: the caller throws them away.
+    What is cut over the ranks is summed over them, what each holds whole counts once. A norm that is not
+    finite leaves the gradients as they are: the caller throws them away.
     """
     cut = [pair.a if pair.row_parallel else pair.b for pair in pairs.values()]
     held = [pair.b if pair.row_parallel else pair.a for pair in pairs.values()]
@@ -34,8 +34,9 @@ def clip_gradient(pairs: Mapping[str, AdapterPair], ranks: Ranks, limit: float) 
 
 
 def learning_rate(config: StepConfig, step: int) -> float:
-    """Of the optimiser's step number `step`, from 0, along the lineage: a linear rise over `warmup_steps`, then
-    constant, or down to `lr_floor` x lr over `schedule_steps`, where it stays."""
+    """Of the optimiser's step number `step`, from 0, along the lineage:
+    a linear rise over `warmup_steps`, then constant,
+    or down to `lr_floor` x lr over `schedule_steps`, where it stays."""
     if step < config.warmup_steps:
         return config.lr * (step + 1) / config.warmup_steps
     if config.schedule == "constant":

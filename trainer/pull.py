@@ -1,5 +1,6 @@
-"""What top-k distillation compares, token by token: the student's k likeliest tokens, as the policy, the policy at the
-start of the step and the hinted teacher see them."""
+"""What top-k distillation compares, token by token:
+the student's k likeliest tokens, as the policy,
+the policy at the start of the step and the hinted teacher see them."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ def candidates(
 ) -> Candidates:
     """`before` [N, H]: the policy's states as the step began; None: those of `now`.
 
-    `teacher` holds every hint's states; `top_k` takes the mixture that its shares say, `top_k_select` one for each
-    reply.
+    `teacher` holds every hint's states; `top_k` takes the mixture that its shares say, `top_k_select` one for
+    each reply.
     """
     chunk, k = config.chunk_tokens, min(config.loss.top_k, model.shape.vocab)
     start = now.hidden.detach() if before is None else before

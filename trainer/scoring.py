@@ -50,8 +50,8 @@ def logprobs(
 def hidden_states(
     model: PolicyModel, rows: Sequence[Row], *, budget: int, tick: Tick = lambda _: None
 ) -> dict[int, torch.Tensor]:
-    """Hidden states [scored, H] of each row by its key, where the model is: a teacher's whole distribution costs
-    a vocabulary a token, its hidden state a few hundred numbers."""
+    """Hidden states [scored, H] of each row by its key, where the model is:
+    a teacher's whole distribution costs a vocabulary a token, its hidden state a few hundred numbers."""
     found: dict[int, torch.Tensor] = {}
     for batch in mine(plan(rows, budget), model.ranks):
         for row, states in zip(batch.rows, hidden_at(model, batch).split(batch.sizes), strict=True):

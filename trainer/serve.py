@@ -50,7 +50,8 @@ REQUESTS: dict[str, type[Request]] = {
 
 
 def take_stdout() -> TextIO:
-    """The real standard output, for the protocol alone; whatever else prints goes to standard error from now on."""
+    """The real standard output, for the protocol alone;
+    whatever else prints goes to standard error from now on."""
     protocol = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return protocol
@@ -83,7 +84,8 @@ def describe(model: PolicyModel) -> Ready:
 
 
 def answer(model: PolicyModel, line: str, say: Say) -> None:
-    """Carries one line out. Never raises: a bad line, or a fault of the trainer's own, is answered as an error."""
+    """Carries one line out. Never raises: a bad line, or a fault of the trainer's own,
+    is answered as an error."""
     run_id = ""
     try:
         request = parse(line)

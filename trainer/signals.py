@@ -9,7 +9,8 @@ from trainer.advantage import Scored, advantages
 from trainer.contracts import BaselineState, Part, SampleInput, StepConfig
 
 NOISE = 1e-5
-"""An advantage below this, in nats or reward, is arithmetic, not signal: Adam would blow it up to a whole step."""
+"""An advantage below this, in nats or reward, is arithmetic, not signal:
+Adam would blow it up to a whole step."""
 
 ALONE = "no other rollout of its task to be compared with"
 
@@ -100,8 +101,9 @@ class Shares:
 def shares(signals: Sequence[Signal], config: StepConfig) -> list[Shares]:
     """Over these samples, counted before any token is masked.
 
-    All losses are means over the same tokens (or replies): those of every sample that takes part in any of them.
-    With a mean of its own each, three short rewarded replies would outweigh five long distilled ones token by token.
+    All losses are means over the same tokens (or replies): those of every sample that takes part in any of
+    them. With a mean of its own each, three short rewarded replies would outweigh five long distilled ones
+    token by token.
     """
     used = [signal for signal in signals if signal.parts]
     tokens = sum(len(signal.sample.output_ids) for signal in used)

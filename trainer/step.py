@@ -1,7 +1,7 @@
 """One step of one policy: parent's files and a batch in, the next version's files and a report out.
 
-Everything the step depends on is in the request and the files it names: nothing is kept in the process between
-steps, so a step after a restart is the same step.
+Everything the step depends on is in the request and the files it names: nothing is kept in the process
+between steps, so a step after a restart is the same step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from trainer.version import artefact_bytes, write
 
 
 def run_step(model: PolicyModel, request: StepRequest, notify: Notify = lambda _: None) -> StepReport:
-    """Makes the step, or says why not; never raises for what the request, the disk or the numbers are to blame for.
+    """Makes the step, or says why not; never raises for what the request,
+    the disk or the numbers are to blame for.
 
     All ranks call it with the same request; the files are written by the first.
     """
@@ -61,7 +62,8 @@ def guarded(run: Recorder, request: StepRequest, make: Callable[[], T]) -> T | S
 
 
 def run_init(model: PolicyModel, request: InitRequest, notify: Notify = lambda _: None) -> StepReport:
-    """Writes a fresh adapter: B = 0, so it answers as the base does, with an optimiser that has seen nothing."""
+    """Writes a fresh adapter: B = 0, so it answers as the base does,
+    with an optimiser that has seen nothing."""
     run = Recorder(request, notify)
     try:
         check_target(Path(request.out_dir), artefact_bytes(model, request.lora.rank))
@@ -74,7 +76,10 @@ def run_init(model: PolicyModel, request: InitRequest, notify: Notify = lambda _
 
 
 def open_step(model: PolicyModel, request: StepRequest, run: Recorder) -> Opened | StepReport:
-    """Everything before the pass; leaves the parent's adapter on the model. A report where there is nothing to do."""
+    """Everything before the pass; leaves the parent's adapter on the model.
+
+    A report where there is nothing to do.
+    """
     config = request.config
     longest = min(model.shape.max_tokens, config.max_sequence_tokens or model.shape.max_tokens)
     run.signals = read_signals(
@@ -123,7 +128,8 @@ def load_adapter(adapter: Adapter, request: StepRequest) -> str | None:
 
 
 def _gather(model: PolicyModel, request: StepRequest, run: Recorder) -> Material:
-    """All that is computed without a gradient before the pass: teachers, and prox and base where they are needed."""
+    """All that is computed without a gradient before the pass:
+    teachers, and prox and base where they are needed."""
     config = request.config
     distilled = sum(len(s.sample.output_ids) * len(s.teachers) for s in run.signals)
     with run.phase("teacher", distilled) as tick:

@@ -18,7 +18,8 @@ from trainer.signals import Signal
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """For one sample: `logprob` [tokens] for sampled distillation, or `hidden` [K, tokens, H] for the others."""
+    """For one sample: `logprob` [tokens] for sampled distillation, or `hidden` [K,
+    tokens, H] for the others."""
 
     logprob: torch.Tensor | None
     hidden: torch.Tensor | None

@@ -1,9 +1,11 @@
-"""Steps of many policies at once: one pass of the frozen base over all their tokens, each under its own adapter.
+"""Steps of many policies at once: one pass of the frozen base over all their tokens,
+each under its own adapter.
 
-A few tokens leave the base's linears waiting for its weights, so short batches of many tenants go through together;
-long ones gain nothing and go one at a time. Either way each step is its own: its own parent, shares, bounds, clip,
-optimiser and files. Nothing that is computed for one depends on who else is there: its micro-batches are planned
-alone, attention and adapters see its tokens alone, and a row of a matrix product does not depend on the others.
+A few tokens leave the base's linears waiting for its weights, so short batches of many tenants go through
+together; long ones gain nothing and go one at a time. Either way each step is its own: its own parent,
+shares, bounds, clip, optimiser and files. Nothing that is computed for one depends on who else is there: its
+micro-batches are planned alone, attention and adapters see its tokens alone, and a row of a matrix product
+does not depend on the others.
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ class Member:
 def run_steps(
     model: PolicyModel, requests: Sequence[StepRequest], notify: Notify = lambda _: None
 ) -> list[StepReport]:
-    """One report for each request, in order: those of `run_step`, for the same requests. Never raises for a request's
-    own fault, and one's fault stops no other."""
+    """One report for each request, in order: those of `run_step`, for the same requests.
+
+    Never raises for a request's own fault, and one's fault stops no other."""
     reports: dict[int, StepReport] = {}
     # replicas divide a policy's own sequences, so there each goes alone
     alone = model.ranks.replicas > 1
@@ -112,7 +115,8 @@ def _passes(members: Sequence[Member]) -> Iterator[list[tuple[int, MicroBatch]]]
 def _scored(
     model: PolicyModel, parts: Sequence[tuple[Lot, MicroBatch]], picked: Sequence[torch.Tensor]
 ) -> list[torch.Tensor]:
-    """Log-probabilities of all parts' scored ids: the output matrix is read once for all, not once for each."""
+    """Log-probabilities of all parts' scored ids:
+    the output matrix is read once for all, not once for each."""
     device = model.ranks.device
     heat = [
         lot.material.signals[row.key].temperature

@@ -37,7 +37,10 @@ Gradient = Callable[[Lot, Tick], Tally]
 
 
 def learn(model: PolicyModel, opened: Opened, gradient: Gradient) -> StepReport | None:
-    """One pass over the samples (or `epochs` of them). A report where the step ends here without a version, otherwise None."""
+    """One pass over the samples (or `epochs` of them).
+
+    A report where the step ends here without a version, otherwise None.
+    """
     request, run, adapter = opened.request, opened.run, opened.adapter
     config = request.config
     adamw = adapter.optimizer(config)
@@ -98,7 +101,8 @@ def _refuse_bad_numbers(losses: Losses, norm: float, request: StepRequest, run: 
 
 
 def check(model: PolicyModel, request: StepRequest, run: Recorder) -> None:
-    """Looks at the policy after the step, on the shortest samples; raises `StepRefusedError` where it went too far."""
+    """Looks at the policy after the step, on the shortest samples;
+    raises `StepRefusedError` where it went too far."""
     config = request.config
     rows, tokens = [], 0
     for row in sorted(

@@ -49,7 +49,8 @@ def write(
 
 
 def artefact_bytes(model: PolicyModel, rank: int) -> int:
-    """About what an artefact takes: weights and two moments of each, float32, and as much again to be safe."""
+    """About what an artefact takes: weights and two moments of each, float32,
+    and as much again to be safe."""
     shape = model.shape
     queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     widths = 4 * shape.hidden + 2 * (queries + keys) + queries + keys + 3 * (shape.hidden + shape.ffn)

@@ -37,7 +37,8 @@ app.conf.update(
     task_reject_on_worker_lost=True,
     worker_prefetch_multiplier=1,
     worker_cancel_long_running_tasks_on_connection_loss=False,
-    # threads: judging and publishing wait for others, training waits for its child; SIGTERM is answered at once
+    # threads: judging and publishing wait for others, training waits for its child;
+    # SIGTERM is answered at once
     worker_pool="threads",
     worker_hijack_root_logger=False,
     worker_send_task_events=False,

@@ -1,4 +1,5 @@
-"""While a child works: keep the leases of the runs it works on, note the progress, say when it is for nothing."""
+"""While a child works: keep the leases of the runs it works on, note the progress,
+say when it is for nothing."""
 
 import logging
 import time
@@ -19,7 +20,8 @@ PROGRESS_S = 1.0  # between two writes of progress
 
 
 class LeaseKeeper:
-    """Called with the child's newest progress; each run has its own lease, and one that is lost stops no other."""
+    """Called with the child's newest progress;
+    each run has its own lease, and one that is lost stops no other."""
 
     def __init__(self, claims: Sequence[Claim]) -> None:
         self._held = list(claims)

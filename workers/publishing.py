@@ -25,8 +25,8 @@ RETRY_S = 5.0
 def publish(*, tenant_id: str, version_id: str) -> None:
     """Preflight, load, probe, choose and point; then see whether the next batch waits already.
 
-    While no engine can be asked, one breaks in the middle, people ask while a choice is to be made, or its yardstick is
-    not there, nothing is decided: the version says what it waits for, and it is tried again.
+    While no engine can be asked, one breaks in the middle, people ask while a choice is to be made, or its
+    yardstick is not there, nothing is decided: the version says what it waits for, and it is tried again.
     One at a time for a version: to choose takes a minute of an engine, and the message may come twice.
     """
     with tenant_scope(tenant_id), alone(f"publish:{version_id}") as first:

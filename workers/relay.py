@@ -1,7 +1,7 @@
 """Send what the outbox holds: `python -m workers.relay`. Any number may run; each row is sent by one.
 
-Marking and sending are one transaction that holds the row: a relay that dies in between leaves it unmarked, and it is
-sent again. The receiver's work is the same whether it hears once or twice.
+Marking and sending are one transaction that holds the row: a relay that dies in between leaves it unmarked,
+and it is sent again. The receiver's work is the same whether it hears once or twice.
 """
 
 import logging
@@ -39,7 +39,8 @@ WAITING_TASKS = (
     "workers.samples.make_sample",
     "workers.training.train",
 )
-"""What of a paused tenant stays in the outbox until it is resumed: none of it begins meanwhile, and none is lost."""
+"""What of a paused tenant stays in the outbox until it is resumed:
+none of it begins meanwhile, and none is lost."""
 FULL = 64  # messages in a queue of the broker: what more is due waits here, where tenants take turns
 BACKOFF_FIRST_S = 0.5
 BACKOFF_MAX_S = 10.0
@@ -65,9 +66,9 @@ def send_by_celery(*, task: str, queue: str, kwargs: dict[str, Any], message_id:
 def relay_once(send: Send, *, limit: int = BATCH, backlog: Backlog | None = None) -> int:
     """Send due rows that nobody else holds, and return how many; what was sent before an error stays sent.
 
-    With `backlog` no queue of the broker is filled far beyond `FULL`, and where more is due than fits, tenants take
-    turns: who announces little does not wait behind who announces ten thousand things at once. The `WAITING_TASKS` of
-    a paused tenant are not due.
+    With `backlog` no queue of the broker is filled far beyond `FULL`, and where more is due than fits,
+    tenants take turns: who announces little does not wait behind who announces ten thousand things at once.
+    The `WAITING_TASKS` of a paused tenant are not due.
     """
     from kernel.models import OutboxMessage
 
@@ -84,8 +85,8 @@ def relay_once(send: Send, *, limit: int = BATCH, backlog: Backlog | None = None
         due = list(
             chosen.select_for_update(skip_locked=True, of=("self",)).order_by("available_at", "id")[:limit]
         )
-        # marked before they are sent: whoever announces the same work meanwhile waits for this transaction and
-        # then writes a row of their own, instead of relying on one whose receiver may have looked already
+        # marked before they are sent: whoever announces the same work meanwhile waits for this transaction
+        # and then writes a row of their own, instead of relying on one whose receiver may have looked already
         OutboxMessage.objects.filter(pk__in=[message.pk for message in due]).update(sent_at=timezone.now())
         for number, message in enumerate(due):
             try:
@@ -115,7 +116,8 @@ def _full(backlog: Backlog) -> list[str]:
 
 
 def _in_turns(waiting: "QuerySet[OutboxMessage]", limit: int) -> list[int]:
-    """Return the rows to be sent next: each tenant's first one of a queue, then each one's second, and so on."""
+    """Return the rows to be sent next: each tenant's first one of a queue,
+    then each one's second, and so on."""
     place = Window(RowNumber(), partition_by=[F("queue"), F("tenant_id")], order_by=["available_at", "id"])
     ranked = waiting.annotate(place=place).order_by("place", "available_at", "id")
     return list(ranked.values_list("pk", flat=True)[:limit])
@@ -132,7 +134,8 @@ def run(
     on_idle: Callable[[], None] | None = None,
     backlog: Backlog | None = None,
 ) -> None:
-    """Relay until told to stop; a broker or database that is away is waited for, ever longer up to a limit."""
+    """Relay until told to stop; a broker or database that is away is waited for,
+    ever longer up to a limit."""
     pause = BACKOFF_FIRST_S
     while not stop.is_set():
         try:

@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 
 @task("workers.shadow.look")
 def look() -> None:
-    """Have the policies that are told something, or taught still, answer one wave each, until somebody asks."""
+    """Have the policies that are told something, or taught still,
+    answer one wave each, until somebody asks."""
     if not settings.SHADOW_ENABLED or not room_beside_people():
         return
     with alone("shadow rollouts") as first:
@@ -49,9 +50,12 @@ def _goes_on(tenant_id: uuid.UUID, policy_id: uuid.UUID) -> bool:
 
 
 def teach_once(policy_id: uuid.UUID) -> bool:
-    """Have one policy answer a wave, if one is due; return whether it is still quiet. Must run in the tenant's scope.
+    """Have one policy answer a wave, if one is due; return whether it is still quiet.
 
-    What its lesson is measured by is measured while the first wave is trained on: the engine would have nothing to do.
+    Must run in the tenant's scope.
+
+    What its lesson is measured by is measured while the first wave is trained on: the engine would have
+    nothing to do.
     """
     policy = Policy.objects.select_related("tenant", "live").filter(pk=policy_id).first()
     if policy is None:

@@ -91,7 +91,8 @@ class TrainerProcess:
         deadline_s: float,
         keep_going: Callable[[ProgressEvent | None], str],
     ) -> dict[str, StepReport]:
-        """Run several policies' steps in the child and return each one's report by its run id; otherwise as `step`."""
+        """Run several policies' steps in the child and return each one's report by its run
+        id; otherwise as `step`."""
         with self._step:
             return self._run(request, [step.run_id for step in request.steps], deadline_s, keep_going)
 

@@ -45,7 +45,8 @@ def train(*, tenant_id: str, run_id: str) -> None:
 
 
 def train_next(*, trainer: TrainerProcess) -> bool:
-    """Work on the first run in the tenants' turns that is to be had, and with it on small ones; False where none is."""
+    """Work on the first run in the tenants' turns that is to be had,
+    and with it on small ones; False where none is."""
     claims = _claim_next()
     if claims:
         work_on(claims, trainer)
@@ -55,8 +56,9 @@ def train_next(*, trainer: TrainerProcess) -> bool:
 def work_on(claims: Sequence[Claim], trainer: TrainerProcess) -> None:
     """Make the steps of claimed runs, several in one pass of the base, and commit each by itself.
 
-    Each has its own lease and fence, and ends as it would alone: one's refusal, lost lease or commit that fails is no
-    other's. Where the child dies all go back to the queue, and none of them is in company a second time.
+    Each has its own lease and fence, and ends as it would alone: one's refusal, lost lease or commit that
+    fails is no other's. Where the child dies all go back to the queue, and none of them is in company a
+    second time.
     """
     members = []
     for claim in claims:
@@ -74,7 +76,8 @@ def work_on(claims: Sequence[Claim], trainer: TrainerProcess) -> None:
 
 
 def _claim_next() -> list[Claim]:
-    """Claim the first run in turn that is to be had; where it is small, others behind it that may share its pass."""
+    """Claim the first run in turn that is to be had;
+    where it is small, others behind it that may share its pass."""
     held: list[Claim] = []
     for waiting in fairness.next_runs(limit=LOOK_AHEAD):
         try:
@@ -103,8 +106,8 @@ def _most() -> int:
 
 
 def _sociable(claim: Claim) -> bool:
-    """Whether a claimed run may share a pass: small, and tried for the first time, so that a step that kills the
-    child does so to others once."""
+    """Whether a claimed run may share a pass: small, and tried for the first time,
+    so that a step that kills the child does so to others once."""
     return claim.run.attempts == 1 and _small(claim)
 
 
@@ -114,7 +117,8 @@ def _small(claim: Claim) -> bool:
 
 
 def _likes(first: Claim) -> Callable[[Claim], bool]:
-    """Say of a claim whether it may share the pass of `first`: it is small, and its adapter has the same shape."""
+    """Say of a claim whether it may share the pass of `first`:
+    it is small, and its adapter has the same shape."""
 
     def wanted(claim: Claim) -> bool:
         return _small(claim) and lora_spec(claim.parent) == lora_spec(first.parent)
@@ -212,13 +216,15 @@ def _inputs(claim: Claim) -> list[SampleInput]:
 
 
 def _out_dir(claim: Claim) -> Path:
-    """Return the version's final directory; an old holder of the run, if it still writes, writes elsewhere."""
+    """Return the version's final directory; an old holder of the run,
+    if it still writes, writes elsewhere."""
     name = f"{claim.number}-{claim.run.id.hex[-8:]}-{claim.fence}"
     return Path(settings.ADAPTER_STORE) / str(claim.policy.tenant_id) / str(claim.policy.id) / name
 
 
 def _persist(claim: Claim, write: Callable[[], object]) -> None:
-    """Write to a database that may be away for a while; what cannot be written in time, the lease's end undoes."""
+    """Write to a database that may be away for a while;
+    what cannot be written in time, the lease's end undoes."""
     until = time.monotonic() + COMMIT_WAIT_S
     pause = 0.5
     while True:

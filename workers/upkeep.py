@@ -99,7 +99,8 @@ def forget_groundless() -> None:
 
 @task("workers.upkeep.tell_again")
 def tell_again() -> None:
-    """Tell again what left the prompt for a version that does not answer any more, where the message that says so was lost."""
+    """Tell again what left the prompt for a version that does not answer any more,
+    where the message that says so was lost."""
     with system_scope("preferences that no live version holds"):
         found = memory.held_elsewhere(limit=AT_ONCE)
     for tenant_id, policy_id in found:

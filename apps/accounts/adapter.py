@@ -24,7 +24,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         return bool(settings.SIGNUP_OPEN) or find(request.session.get(INVITED, "")) is not None
 
     def send_notification_mail(self, template_prefix: str, *given: Any, **named: Any) -> None:
-        """Tell an account's address of a change. The change is made by then, so a mail server that is away undoes nothing."""
+        """Tell an account's address of a change.
+
+        The change is made by then, so a mail server that is away undoes nothing.
+        """
         try:
             super().send_notification_mail(template_prefix, *given, **named)
         except OSError:  # what smtplib raises is one, too

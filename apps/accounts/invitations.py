@@ -24,8 +24,8 @@ MOST_OPEN = 100  # open invitations of a tenant: mail is not for flooding
 def invite(*, tenant: Tenant, email: str, role: Role, inviter: User, link: str) -> Invitation:
     """Write to somebody with a link to join; asked again, the old link ends and a new one is sent.
 
-    `link` holds `{token}`. Raises `InvalidInput` for what is not an address, `Conflict` for a member, `Forbidden`
-    for an inviter who may not: an admin asks nobody in as owner.
+    `link` holds `{token}`. Raises `InvalidInput` for what is not an address, `Conflict` for a member,
+    `Forbidden` for an inviter who may not: an admin asks nobody in as owner.
     """
     address = email.strip().lower()
     try:
@@ -73,8 +73,8 @@ def invite(*, tenant: Tenant, email: str, role: Role, inviter: User, link: str) 
 def stands() -> Q:
     """Return the condition that whoever asked may still ask somebody in as that.
 
-    An inviter who is no longer of the tenant, or may less than then, lets nobody in: not themselves either, by
-    another address.
+    An inviter who is no longer of the tenant, or may less than then, lets nobody in: not themselves either,
+    by another address.
     """
     asks = Membership.objects.filter(
         tenant=OuterRef("tenant"), user=OuterRef("inviter"), user__is_active=True

@@ -1,6 +1,7 @@
 """A paused tenant asks for nothing that costs compute. What it has stands, is read, and waits.
 
-Requests and training steps under way end; what was announced to workers stays in the outbox until the tenant is resumed.
+Requests and training steps under way end; what was announced to workers stays in the outbox until the tenant
+is resumed.
 """
 
 import uuid
@@ -19,7 +20,8 @@ CODE = "tenant_paused"
 def pause_tenant(*, tenant_id: uuid.UUID, reason: str, actor: str) -> Tenant:
     """Refuse what a tenant asks from its next request on, and begin none of its work; audited.
 
-    The tenant reads `reason`. Raises InvalidInput for a reason that is none, Conflict where it is paused already.
+    The tenant reads `reason`. Raises InvalidInput for a reason that is none, Conflict where it is paused
+    already.
     """
     words = " ".join(reason.replace("\x00", "").split())
     if not 1 <= len(words) <= LONGEST_PAUSE_REASON:
@@ -68,14 +70,18 @@ def is_paused(tenant_id: uuid.UUID) -> bool:
 
 
 def refuse_while_paused(tenant_id: uuid.UUID) -> None:
-    """Raise Forbidden (`tenant_paused`) with the reason while a tenant is paused. Works in its scope or in none."""
+    """Raise Forbidden (`tenant_paused`) with the reason while a tenant is paused.
+
+    Works in its scope or in none.
+    """
     with tenant_scope(tenant_id):
         found = Tenant.objects.filter(pk=tenant_id, paused_at__isnull=False)
         refuse(found.values_list("pause_reason", flat=True).first())
 
 
 def refuse(reason: str | None) -> None:
-    """Raise Forbidden (`tenant_paused`) where there is a reason: what the gateway's look-up says of the tenant."""
+    """Raise Forbidden (`tenant_paused`) where there is a reason:
+    what the gateway's look-up says of the tenant."""
     if reason:
         raise Forbidden(f"this tenant is paused: {reason}", code=CODE)
 

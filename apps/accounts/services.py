@@ -55,7 +55,8 @@ def set_password(*, user: User, password: str, actor: str) -> None:
 
 
 def create_tenant(*, slug: str, name: str, actor: str) -> Tenant:
-    """Create a tenant. Raises `InvalidInput` for a slug that breaks its rule and `Conflict` for one that is taken.
+    """Create a tenant. Raises `InvalidInput` for a slug that breaks its rule and
+    `Conflict` for one that is taken.
 
     Needs the system scope, which alone sees whether the slug is taken.
     """
@@ -145,7 +146,8 @@ def remove_member(*, tenant_id: uuid.UUID, membership_id: uuid.UUID, actor: str)
 
 
 def _member(membership_id: uuid.UUID, *, keeps_owning: bool) -> Membership:
-    """Return a member, with all of the tenant's owners locked: two who leave at once cannot both be the last but one."""
+    """Return a member, with all of the tenant's owners locked:
+    two who leave at once cannot both be the last but one."""
     owners = list(Membership.objects.select_for_update(of=("self",)).filter(role=Role.OWNER).order_by("pk"))
     member = (
         Membership.objects.select_for_update(of=("self",))

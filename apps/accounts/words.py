@@ -1,7 +1,8 @@
-"""What the forms of an account say where they refuse something: which field, what its limit is, and what to do next.
+"""What the forms of an account say where they refuse something:
+which field, what its limit is, and what to do next.
 
-Texts stand here, by the code that django-allauth or Django gives a refusal, and for what any form may refuse in
-`kernel.refusals`. None says whether somebody
+Texts stand here, by the code that django-allauth or Django gives a refusal, and for what any form may refuse
+in `kernel.refusals`. None says whether somebody
 has an account.
 """
 

@@ -52,7 +52,9 @@ class Policy(TenantModel):
 
 
 class PolicyConfig(TenantModel):
-    """One configuration that a policy learned by. Append-only: a change is a new row, 1 is what it was made with.
+    """One configuration that a policy learned by.
+
+    Append-only: a change is a new row, 1 is what it was made with.
 
     Postgres sees to it: a policy always names the row that its `config` is equal to, whatever changes that is
     numbered by a trigger, and no row is ever changed, or deleted before its policy.

@@ -67,7 +67,8 @@ def _without_room(url: str, adapter: DesiredAdapter) -> Placed | None:
 
 
 def bring_back(version: AdapterVersion) -> None:
-    """Have a version that passed its checks earlier answer on every engine of its placement, or raise why not."""
+    """Have a version that passed its checks earlier answer on every engine of its
+    placement, or raise why not."""
     adapter = desire(version)
     urls = selectors.placement_of(version.served_name)
     missing = [url for url in urls if url not in selectors.proven_on(version.served_name)]
@@ -79,10 +80,10 @@ def bring_back(version: AdapterVersion) -> None:
 def engine_for(version: AdapterVersion | None) -> str:
     """Return the engine to ask for a version; None is the bare base.
 
-    A version that is loaded nowhere is loaded, which takes seconds: a live one whose policy went cold while there are
-    more policies than places, on the engine that its policy prefers; one that is not live (an evaluation asks for
-    it by number) likewise, and it is not kept. Raises Conflict (the version is not ready), AdapterMissing,
-    EngineUnavailable or EngineBusy.
+    A version that is loaded nowhere is loaded, which takes seconds: a live one whose policy went cold while
+    there are more policies than places, on the engine that its policy prefers; one that is not live (an
+    evaluation asks for it by number) likewise, and it is not kept. Raises Conflict (the version is not
+    ready), AdapterMissing, EngineUnavailable or EngineBusy.
     """
     if version is None:
         return selectors.pick_engine(None)
@@ -105,7 +106,8 @@ def engine_for(version: AdapterVersion | None) -> str:
 def _warm(version: AdapterVersion) -> None:
     urls = [engine.url for engine in selectors.ready_engines()]
     if selectors.refused_on(version.served_name, urls):
-        # an engine has said since its boot that this is not what it serves: reconciling asks it again, requests do not
+        # an engine has said since its boot that this is not what it serves:
+        # reconciling asks it again, requests do not
         raise AdapterRefused("no engine serves this version as it was trained", retry_after_s=5.0)
     adapter = desire(version)
     try:

@@ -1,7 +1,8 @@
 """Is this adapter safe to offer to an engine? Read from its files, before any engine sees them.
 
-SGLang answers 200 to adapters that kill it on first use (k and o without q and v, a lora_A of the wrong width)
-and to ones that it then computes wrongly (rsLoRA, NaN weights). Each of them stops here, with the numbers.
+SGLang answers 200 to adapters that kill it on first use (k and o without q and v, a lora_A of the wrong
+width) and to ones that it then computes wrongly (rsLoRA, NaN weights). Each of them stops here, with the
+numbers.
 """
 
 import json

@@ -37,7 +37,8 @@ Choose = Callable[[AdapterVersion], str]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What became of a version. live: it answers. ready: it could, but something newer was decided. refused."""
+    """What became of a version. live: it answers. ready:
+    it could, but something newer was decided. refused."""
 
     version_id: uuid.UUID
     policy_id: uuid.UUID
@@ -48,10 +49,11 @@ class Published:
 def publish(version_id: uuid.UUID, *, choose: Choose | None = None) -> Published:
     """Bring a created version live, or say why it is not. Must run in a scope that sees it.
 
-    Raises EngineUnavailable where no engine could be asked, and what `choose` raises of what time mends (Unavailable,
-    RateLimited): then nothing is decided, and it should be tried again later. What else `choose` raises would be raised
-    for ever: the version is ready then, does not go live, and says why. One that the policy was moved away from is checked
-    like any other, as it may be made live by hand, but not chosen: nothing it does would bring it live.
+    Raises EngineUnavailable where no engine could be asked, and what `choose` raises of what time mends
+    (Unavailable, RateLimited): then nothing is decided, and it should be tried again later. What else
+    `choose` raises would be raised for ever: the version is ready then, does not go live, and says why. One
+    that the policy was moved away from is checked like any other, as it may be made live by hand, but not
+    chosen: nothing it does would bring it live.
     """
     version = AdapterVersion.objects.filter(pk=version_id).first()
     if version is None:
@@ -89,7 +91,8 @@ def publish(version_id: uuid.UUID, *, choose: Choose | None = None) -> Published
 
 
 def mends_with_time(error: AttuneError) -> bool:
-    """Return whether what went wrong is only down, busy or not there yet: not so where files or an engine say no."""
+    """Return whether what went wrong is only down, busy or not there yet:
+    not so where files or an engine say no."""
     return isinstance(error, Unavailable | RateLimited) and not isinstance(error, AdapterRefused)
 
 
@@ -192,7 +195,8 @@ def _refuse(version: AdapterVersion, check: str, reason: str, detail: dict[str, 
 def withhold(
     version: AdapterVersion, *, check: str, reason: str, actor: str, detail: Mapping[str, Any] | None = None
 ) -> None:
-    """Refuse a created version, in the caller's transaction with its row locked or just made: it is never served."""
+    """Refuse a created version, in the caller's transaction with its row locked or just
+    made: it is never served."""
     _gate(version, check, passed=False, detail={**(detail or {}), "reason": reason})
     version.state, version.reason = VersionState.REFUSED, f"{check}: {reason}"[:500]
     version.save(update_fields=["state", "reason"])

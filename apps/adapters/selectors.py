@@ -34,7 +34,8 @@ def version_of(policy: Policy, number: int) -> AdapterVersion | None:
 
 
 def lineage_of(policy: Policy, head: uuid.UUID | None) -> dict[uuid.UUID, int]:
-    """Return a version of a policy and all that it was trained from, each with its number; of the bare base (None) none."""
+    """Return a version of a policy and all that it was trained from, each with its number;
+    of the bare base (None) none."""
     rows = AdapterVersion.objects.filter(policy=policy).values_list("pk", "parent_id", "number")
     of = {pk: (parent, number) for pk, parent, number in rows}
     found: dict[uuid.UUID, int] = {}
@@ -51,7 +52,8 @@ def next_number(policy: Policy) -> int:
 
 
 def with_version_counts(policies: QuerySet[Policy]) -> QuerySet[Policy]:
-    """Add `n_versions`: the newest one's number, as numbers begin at 1 and none is ever left out or deleted."""
+    """Add `n_versions`: the newest one's number,
+    as numbers begin at 1 and none is ever left out or deleted."""
     newest = AdapterVersion.objects.filter(policy=OuterRef("pk")).order_by("-number").values("number")[:1]
     return policies.annotate(
         n_versions=Coalesce(Subquery(newest, output_field=IntegerField()), Value(0)),

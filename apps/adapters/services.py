@@ -91,7 +91,10 @@ def create_version(
 
 
 def served_name(policy_id: uuid.UUID, number: int, sha256: str) -> str:
-    """Return the name that engines know a version by. Its parts never change, so it never means another one."""
+    """Return the name that engines know a version by.
+
+    Its parts never change, so it never means another one.
+    """
     # the beginning of a UUID of version 7 is the time: policies made in the same minute would share it
     return f"p{policy_id.hex[-8:]}-v{number}-{sha256[:8]}"
 
@@ -121,7 +124,8 @@ def move_pointer(*, policy_id: uuid.UUID, to_version_id: uuid.UUID | None, actor
         before = policy.live.number if policy.live else 0
         if policy.live_id != to_version_id:
             point(policy=policy, version=version, actor=actor, reason=reason)
-            # it may know less than the one before: what had left the prompt because that one held it is told again
+            # it may know less than the one before: what had left the prompt because that
+            # one held it is told again
             outbox.enqueue(
                 task="workers.publishing.look_what_is_held",
                 queue="ops",
@@ -234,7 +238,10 @@ def change_policy(
     temperature: float | None = None,
     training_enabled: bool | None = None,
 ) -> Policy:
-    """Change how a policy answers where the client names nothing, or whether it learns; None leaves as it is. Audited."""
+    """Change how a policy answers where the client names nothing, or whether it learns; None leaves as it is.
+
+    Audited.
+    """
     with transaction.atomic():
         policy = Policy.objects.select_for_update(of=("self",), no_key=True).filter(pk=policy_id).first()
         if policy is None:

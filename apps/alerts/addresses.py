@@ -1,4 +1,5 @@
-"""Which addresses a webhook may reach: tenants name them, so none inside the house unless a setting allows it."""
+"""Which addresses a webhook may reach: tenants name them,
+so none inside the house unless a setting allows it."""
 
 import ipaddress
 import socket
@@ -22,7 +23,10 @@ class AddressRefused(OSError):
 
 
 def check_url(url: str) -> str:
-    """Return a webhook's address as it is kept, or raise InvalidInput. What it resolves to is checked at each connect."""
+    """Return a webhook's address as it is kept, or raise InvalidInput.
+
+    What it resolves to is checked at each connect.
+    """
     url = url.strip()
     if len(url) > URL_CHARACTERS:
         raise InvalidInput(f"an address has at most {URL_CHARACTERS} characters", field="url")
@@ -57,7 +61,8 @@ def shown(url: str) -> str:
 
 
 def reachable(address: Address, *, secure: bool) -> bool:
-    """Whether a webhook may go there: over TLS to any public address, in any way to those that the setting names."""
+    """Whether a webhook may go there: over TLS to any public address,
+    in any way to those that the setting names."""
     inner = _inner(address)
     if any(inner.version == network.version and inner in network for network in _allowed()):
         return True
@@ -66,7 +71,8 @@ def reachable(address: Address, *, secure: bool) -> bool:
 
 
 def guarded_socket(info: AddrInfoType, *, secure: bool) -> socket.socket:
-    """Return an unconnected socket for an address that was resolved just now; AddressRefused where it may not be reached.
+    """Return an unconnected socket for an address that was resolved just now;
+    AddressRefused where it may not be reached.
 
     Asked for each connection with the very address that is connected to next, so a name that resolves to
     something else a moment later gains nothing.

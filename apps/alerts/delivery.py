@@ -1,7 +1,7 @@
 """One attempt of one delivery: claimed, tried outside any transaction, recorded.
 
-A worker that dies in between leaves a claim that runs out; then it is tried again, under the same message id, so that
-a receiver who got it already can tell. An older holder's result counts for nothing.
+A worker that dies in between leaves a claim that runs out; then it is tried again, under the same message id,
+so that a receiver who got it already can tell. An older holder's result counts for nothing.
 """
 
 import datetime as dt
@@ -182,7 +182,8 @@ def _again_or_dead(row: Delivery, outcome: Outcome) -> None:
 
 
 def _endpoint_after(endpoint: WebhookEndpoint, outcome: Outcome) -> None:
-    """Note how an endpoint (locked by the caller) does; one that failed for days is switched off and its tenant told by mail."""
+    """Note how an endpoint (locked by the caller) does;
+    one that failed for days is switched off and its tenant told by mail."""
     now = timezone.now()
     if outcome.delivered:
         if endpoint.failing_since is not None:

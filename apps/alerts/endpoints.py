@@ -59,7 +59,10 @@ def create_endpoint(
 def rotate_secret(
     *, endpoint_id: uuid.UUID, actor: str, overlap: dt.timedelta = OVERLAP
 ) -> tuple[WebhookEndpoint, str]:
-    """Give an endpoint another secret, shown this once; the old one signs beside it for `overlap`. Audited."""
+    """Give an endpoint another secret, shown this once; the old one signs beside it for `overlap`.
+
+    Audited.
+    """
     secret = signing.new_secret()
     with transaction.atomic():
         row = _locked(endpoint_id)

@@ -19,7 +19,8 @@ USER_AGENT = "Attune-Webhooks/1"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an attempt. `status` None: there was no HTTP answer. `retry_after_s` is the receiver's wish."""
+    """What came of an attempt. `status` None: there was no HTTP answer.
+    `retry_after_s` is the receiver's wish."""
 
     delivered: bool
     status: int | None = None
@@ -35,7 +36,8 @@ class Outcome:
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
-    """POST a body once, without following redirects, within the time limit; never raises for what the receiver does."""
+    """POST a body once, without following redirects, within the time limit;
+    never raises for what the receiver does."""
     started = time.monotonic()
     try:
         status, answer, retry_after = asyncio.run(_post(url, body, headers))
@@ -59,7 +61,10 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
 
 
 def mail(*, to: str, subject: str, text: str, message_id: str) -> Outcome:
-    """Send one mail; a mail server that is away is an outcome. `message_id` is the same each time it is tried."""
+    """Send one mail; a mail server that is away is an outcome.
+
+    `message_id` is the same each time it is tried.
+    """
     started = time.monotonic()
     domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">")
     message = EmailMessage(
@@ -91,7 +96,8 @@ async def _post(url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int,
     connector = aiohttp.TCPConnector(
         use_dns_cache=False, force_close=True, limit=1, socket_factory=socket_for
     )
-    # no proxy or .netrc from the surroundings, no cookies, nothing decompressed: an answer is read as it comes
+    # no proxy or .netrc from the surroundings, no cookies, nothing decompressed:
+    # an answer is read as it comes
     async with aiohttp.ClientSession(
         connector=connector,
         timeout=aiohttp.ClientTimeout(total=settings.WEBHOOK_TIMEOUT_S),

@@ -75,7 +75,10 @@ def announce(delivery: Delivery, *, delay_s: float = 0.0) -> None:
 
 
 def replay(*, delivery_id: uuid.UUID, actor: str) -> Delivery:
-    """Try a dead delivery again from the start; audited. Raises Conflict where it is not dead or its endpoint is off."""
+    """Try a dead delivery again from the start; audited.
+
+    Raises Conflict where it is not dead or its endpoint is off.
+    """
     with transaction.atomic():
         row = (
             Delivery.objects.select_for_update(of=("self",))
@@ -102,7 +105,8 @@ def replay(*, delivery_id: uuid.UUID, actor: str) -> Delivery:
 
 
 def _mailed_to(alert: Alert) -> list[str]:
-    """Return whom an alert is mailed to: the tenant's owners and admins, unless they had one like it just now."""
+    """Return whom an alert is mailed to: the tenant's owners and admins,
+    unless they had one like it just now."""
     if alert.severity == Severity.INFO:
         return []
     if alert.policy_id is not None and _mailed_lately(alert):

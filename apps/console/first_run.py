@@ -72,7 +72,8 @@ def first_run(
 
 
 def keep(made: FirstRun, file: Path) -> None:
-    """Put new secrets into the file that an earlier run's stand in, where it speaks of the same tenant and operator.
+    """Put new secrets into the file that an earlier run's stand in,
+    where it speaks of the same tenant and operator.
 
     The file is replaced whole, readable by its owner only.
     """

@@ -76,7 +76,8 @@ def as_json(value: Any) -> SafeString:
 
 
 def in_brief(value: object) -> str:
-    """Return the numbers and words of a JSON object in one line, numbers to four digits; what is nested is left out."""
+    """Return the numbers and words of a JSON object in one line, numbers to four digits;
+    what is nested is left out."""
     if not isinstance(value, dict):
         return ""
     flat = {

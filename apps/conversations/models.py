@@ -71,7 +71,10 @@ class TurnState(models.TextChoices):
 
 
 class TurnHolder(models.Model):
-    """A process that answers turns. One that is not seen for some seconds is gone, and its pending turns with it."""
+    """A process that answers turns.
+
+    One that is not seen for some seconds is gone, and its pending turns with it.
+    """
 
     id = models.UUIDField(primary_key=True, editable=False)
     seen_at = models.DateTimeField()

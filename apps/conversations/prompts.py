@@ -35,9 +35,9 @@ def build_prompt(
 ) -> Prompt:
     """Extend the parent's stored ids, or render the chat anew and say why.
 
-    What is `told` comes after the operator's system text; it is left out, with the reason, where the prompt is only
-    valid without it. Raises InvalidInput where the template does not take the messages or no token of the context is
-    left for a reply (`context_length_exceeded`).
+    What is `told` comes after the operator's system text; it is left out, with the reason, where the prompt
+    is only valid without it. Raises InvalidInput where the template does not take the messages or no token of
+    the context is left for a reply (`context_length_exceeded`).
     """
     if told is not None:
         try:

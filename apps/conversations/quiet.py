@@ -17,14 +17,17 @@ _LONGEST = dt.timedelta(minutes=10)
 AFTER_A_WHILE_S = 30.0
 """Nobody asked for so long: from talk to silence."""
 IN_TALK, IN_SILENCE = 4, MOST_AT_ONCE
-"""Requests that an engine has beside people's: who asked lately is likely to ask again, and then waits for what is under way."""
+"""Requests that an engine has beside people's:
+who asked lately is likely to ask again, and then waits for what is under way."""
 
 
 def room_beside_people() -> int:
-    """Return how many requests an engine may have beside people's, now: 0 while somebody, of any tenant, asks, few soon after.
+    """Return how many requests an engine may have beside people's, now:
+    0 while somebody, of any tenant, asks, few soon after.
 
-    The rows say it, for every gateway at once: a request is a row before an engine hears of it. Their times are the
-    database's, so it is held against that clock and not this machine's. One query: it is asked ten times a second.
+    The rows say it, for every gateway at once: a request is a row before an engine hears of it. Their times
+    are the database's, so it is held against that clock and not this machine's. One query: it is asked ten
+    times a second.
     """
     with system_scope("whether anybody asks"):
         lately = Turn.objects.filter(id__gte=first_id_at(timezone.now() - _LONGEST)).exclude(

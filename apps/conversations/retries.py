@@ -29,8 +29,8 @@ def read_repeated(
 ) -> Repeated | None:
     """Return the turn that this request repeats, if that is pending or complete; else it is answered anew.
 
-    It is a repetition where the client says so: by the same `Idempotency-Key`, or by a retry header with the body
-    of a recent turn of the same key. Raises IdempotencyKeyReused where the key stands for another body.
+    It is a repetition where the client says so: by the same `Idempotency-Key`, or by a retry header with the
+    body of a recent turn of the same key. Raises IdempotencyKeyReused where the key stands for another body.
     """
     if found is None or found["state"] not in (TurnState.PENDING, TurnState.COMPLETE):
         return None
@@ -42,5 +42,6 @@ def read_repeated(
 
 
 def taken_over(found: Mapping[str, Any] | None) -> str | None:
-    """Return the turn whose place a request takes that `read_repeated` has answered anew: one that is presumed lost."""
+    """Return the turn whose place a request takes that `read_repeated` has answered anew:
+    one that is presumed lost."""
     return found["id"] if found is not None and found["lost"] else None

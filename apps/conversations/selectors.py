@@ -7,7 +7,8 @@ from apps.conversations.models import Session, Turn
 
 
 def with_turn_counts(sessions: QuerySet[Session]) -> QuerySet[Session]:
-    """Add `n_turns`, counted for the rows that are returned and for no other: a page costs the same in any table."""
+    """Add `n_turns`, counted for the rows that are returned and for no other:
+    a page costs the same in any table."""
     counted = (
         Turn.objects.filter(session=OuterRef("pk"))
         .order_by()

@@ -1,7 +1,7 @@
 """Find the session and the turn that a request continues.
 
-The database looks for them (`attune_place`); only a named session whose client changed what came before is compared
-here, message by message.
+The database looks for them (`attune_place`); only a named session whose client changed what came before is
+compared here, message by message.
 """
 
 import contextlib
@@ -83,11 +83,12 @@ def find_place(
 ) -> Plan[Place]:
     """Return a request's place, given what the database found.
 
-    A request that names its session goes on after the turn whose messages + reply it repeats; else, where the client
-    changed what came before, after the last reply that it repeats; else it starts at the session's root. One that
-    names none goes on after the turn of the same key, policy, kind and end user that it repeats, or is a session of
-    its own, even where another began with the same words. Where the session is known and the last reply in the request
-    is one that the client changed, the turn that wrote it is named: what was added is about that one.
+    A request that names its session goes on after the turn whose messages + reply it repeats; else, where the
+    client changed what came before, after the last reply that it repeats; else it starts at the session's
+    root. One that names none goes on after the turn of the same key, policy, kind and end user that it
+    repeats, or is a session of its own, even where another began with the same words. Where the session is
+    known and the last reply in the request is one that the client changed, the turn that wrote it is named:
+    what was added is about that one.
 
     Raises InvalidInput where the named session is of another kind or another end user.
     """

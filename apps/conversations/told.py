@@ -1,4 +1,5 @@
-"""What a prompt says beside the client's own messages: a block in the system message, or a reminder after the question."""
+"""What a prompt says beside the client's own messages:
+a block in the system message, or a reminder after the question."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +19,12 @@ class Told:
     tokens: int = 0
     """What the rows cost in the block."""
     default_system: str = ""
-    """What the model's template says where a chat has no system message (`ChatFormat.default_system`); kept before `text`."""
+    """What the model's template says where a chat has no system message
+    (`ChatFormat.default_system`); kept before `text`."""
     reminder: str = ""
-    """The same in the person's own role: a paragraph after their last message, in place of the block. Empty: the model heeds
-    its system message."""
+    """The same in the person's own role: a paragraph after their last message, in place of the block.
+
+    Empty: the model heeds its system message."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what is stored with the turn."""
@@ -49,7 +52,8 @@ class Told:
 
 
 def with_told(messages: Sequence[Message], told: Told | None) -> list[Message]:
-    """Return the messages as a prompt that is told something reads them; a system message is made where none is.
+    """Return the messages as a prompt that is told something reads them;
+    a system message is made where none is.
 
     The client's messages stay as they are: sessions are stitched over those.
     """
@@ -68,7 +72,8 @@ def with_told(messages: Sequence[Message], told: Told | None) -> list[Message]:
 
 
 def with_reminder(messages: Sequence[Message], told: Told | None) -> list[Message]:
-    """Return the messages with the reminder after the person's last one; as they are where none is the person's."""
+    """Return the messages with the reminder after the person's last one;
+    as they are where none is the person's."""
     asked = [index for index, message in enumerate(messages) if message["role"] == "user"]
     if told is None or not told.reminder or not asked:
         return list(messages)

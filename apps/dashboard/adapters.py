@@ -116,7 +116,8 @@ def download(request: HttpRequest, place: Place, version_id: uuid.UUID) -> Strea
 
 
 class _Sink:
-    """A file that can only be written, and handed on piece by piece: so the archive is never whole in memory."""
+    """A file that can only be written, and handed on piece by piece:
+    so the archive is never whole in memory."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []

@@ -32,7 +32,8 @@ class Asked:
     """Those of the time that was asked for, in which an index leads."""
 
     def fitting(self, rows: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
-        """Return those whose actor, action and target begin with what was asked for: no index leads to these."""
+        """Return those whose actor, action and target begin with what was asked for:
+        no index leads to these."""
         wanted = {
             f"{column}__startswith": self.chosen[name]
             for name, column in _COLUMNS.items()

@@ -141,7 +141,8 @@ def drop_export(request: HttpRequest, place: Place, export_id: uuid.UUID) -> Htt
 @require_http_methods(["GET", "HEAD", "POST"])
 @tenant_page(needs=Access.MANAGE)
 def delete(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show how much a deletion would take and which versions learned from it; do it once that was confirmed."""
+    """Show how much a deletion would take and which versions learned from it;
+    do it once that was confirmed."""
     asked = request.POST if request.method == "POST" else request.GET
     subject = asked.get("subject", "")
     if subject not in Subject.values or subject == Subject.AGED:
@@ -170,13 +171,17 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _typed(key: uuid.UUID, name: str) -> str:
-    """Return what is typed to confirm: the name, or the end of the id where there is none that everybody can type."""
+    """Return what is typed to confirm: the name,
+    or the end of the id where there is none that everybody can type."""
     speaks = name != str(key) and name.isprintable() and name == " ".join(name.split())
     return name if speaks and len(name) <= _TYPED else str(key)[-8:]
 
 
 def _meant(place: Place, subject: Subject, key: str, name: str) -> tuple[Meant | None, str]:
-    """Return what a form names, and what it is called; None: nobody is called that. Raises Http404 for ids of others."""
+    """Return what a form names, and what it is called; None: nobody is called that.
+
+    Raises Http404 for ids of others.
+    """
     if subject == Subject.EVERYTHING:
         return Meant(subject), place.tenant.name
     if subject == Subject.END_USER and name:

@@ -92,7 +92,8 @@ def _chart(one: Series) -> dict[str, Any]:
 
 
 def _reasons(policy: Policy | None) -> list[tuple[str, int]]:
-    """Return why the turns of the newest reading of the third gauge were not learned from, the commonest first."""
+    """Return why the turns of the newest reading of the third gauge were not learned
+    from, the commonest first."""
     newest = (
         DriftReading.objects.filter(policy=policy, gauge=Gauge.LEARNER_DEPLOY)
         .order_by("-created_at")

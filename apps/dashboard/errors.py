@@ -38,7 +38,8 @@ def refused(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def form_refused(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Say that a form was not taken because it did not come from a page of this site, as far as can be told."""
+    """Say that a form was not taken because it did not come from a page of this
+    site, as far as can be told."""
     del reason  # it is in the log
     return render(request, "403_csrf.html", _told(request), status=403)
 
@@ -70,7 +71,8 @@ def _told(request: HttpRequest) -> dict[str, object]:
 
 
 def _has_nothing_to_be_asked_for(request: HttpRequest) -> bool:
-    """Whether it is an account's own page, which asks who it is once more, and there is nothing to ask for."""
+    """Whether it is an account's own page, which asks who it is once more,
+    and there is nothing to ask for."""
     if not request.path.startswith("/accounts/") or not request.user.is_authenticated:
         return False
     return not get_adapter(request).get_reauthentication_methods(request.user)

@@ -15,8 +15,8 @@ from apps.dashboard.places import Place, tenant_page
 def first_request(place: Place) -> dict[str, Any]:
     """Return what the pieces of the first page are made of.
 
-    `landed` is the tenant's oldest turn, or None while nothing was asked, `asked_before` whether that has ended,
-    `readable` whether its session is this person's to read.
+    `landed` is the tenant's oldest turn, or None while nothing was asked, `asked_before` whether that has
+    ended, `readable` whether its session is this person's to read.
     """
     landed = Turn.objects.select_related("session", "version").order_by("created_at", "id").first()
     return {

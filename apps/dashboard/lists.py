@@ -12,7 +12,8 @@ from django.http import Http404, HttpRequest
 M = TypeVar("M", bound=Model)
 PAGE = 50
 LOOKED = 2_000
-"""Rows that one page looks through where a filter has no index: what it costs does not grow with what does not fit."""
+"""Rows that one page looks through where a filter has no index:
+what it costs does not grow with what does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class Listed(Generic[M]):
 
 
 def listed(request: HttpRequest, rows: QuerySet[M], *, size: int = PAGE) -> Listed[M]:
-    """Return the page of `rows` that `?before=` names, or the newest; other parts of the query stay in `older`.
+    """Return the page of `rows` that `?before=` names, or the newest;
+    other parts of the query stay in `older`.
 
     The cursor is (created_at, id) of the last row that was seen, so new rows shift nothing.
     """
@@ -46,7 +48,8 @@ def searched(
 ) -> Listed[M]:
     """Return as `listed` does those of `rows` that fit, of the next `looked` rows at most, however few do.
 
-    A page that ends there with fewer than `size` says so (`looked`), and the next one goes on where it stopped.
+    A page that ends there with fewer than `size` says so (`looked`), and the next one goes on where it
+    stopped.
     """
     rows = _before(request, rows)
     edge: list[Cursor] = list(_newest(rows).values_list("created_at", "pk")[looked - 1 : looked])
@@ -115,7 +118,8 @@ def chosen_id(request: HttpRequest, name: str) -> uuid.UUID | None:
 
 
 def chosen_word(request: HttpRequest, name: str, allowed: Sequence[str]) -> str:
-    """Return the word that a filter of the query names, or ""; raise Http404 for one that is none of `allowed`."""
+    """Return the word that a filter of the query names, or "";
+    raise Http404 for one that is none of `allowed`."""
     value = request.GET.get(name, "")
     if value and value not in allowed:
         raise Http404

@@ -20,10 +20,11 @@ Piece = Callable[[], tuple[str, bool]]
 
 
 def stream(request: HttpRequest, *, tenant_id: uuid.UUID, piece: Piece) -> StreamingHttpResponse:
-    """Send the piece now and after each change, as unnamed events; `over` follows when it will change no more.
+    """Send the piece now and after each change, as unnamed events;
+    `over` follows when it will change no more.
 
-    An event's id is a hash of what was sent: a client that comes back with `Last-Event-ID` is not sent what it has.
-    No database connection is held between two looks.
+    An event's id is a hash of what was sent: a client that comes back with `Last-Event-ID` is not sent what
+    it has. No database connection is held between two looks.
     """
     known = request.headers.get("Last-Event-ID", "")
     response = StreamingHttpResponse(_events(tenant_id, piece, known), content_type="text/event-stream")

@@ -71,7 +71,8 @@ class Entry:
 
 
 def _readable(place: Place) -> QuerySet[Preference]:
-    """Return the preferences that a person may see and change: their own, or everybody's for who manages the tenant."""
+    """Return the preferences that a person may see and change:
+    their own, or everybody's for who manages the tenant."""
     rows = Preference.objects.filter(state__in=KEPT)
     return rows if place.manages else rows.filter(user_id=place.user.pk)
 

@@ -47,7 +47,8 @@ _CONSOLE = "; ".join(
 
 
 class ContentSecurityMiddleware:
-    """Let pages load scripts, styles and pictures of this site and nothing else; nothing written in a page runs."""
+    """Let pages load scripts, styles and pictures of this site and nothing else;
+    nothing written in a page runs."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -62,7 +63,8 @@ class ContentSecurityMiddleware:
 
 
 class NothingHoldsNulMiddleware:
-    """Find nothing where a page's query asks for a NUL: no text holds one, and Postgres takes none to look for."""
+    """Find nothing where a page's query asks for a NUL:
+    no text holds one, and Postgres takes none to look for."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -22,7 +22,8 @@ Page = Callable[..., HttpResponseBase]
 
 
 class NotTheRole(PermissionDenied):
-    """Somebody's role in a tenant does not allow what they asked for; the page in its place says whose does."""
+    """Somebody's role in a tenant does not allow what they asked for;
+    the page in its place says whose does."""
 
     def __init__(self, place: "Place", needs: Access) -> None:
         super().__init__(f"this needs the access {needs.name.lower()}")
@@ -92,7 +93,8 @@ def place_of(user: User, slug: str) -> Place:
 
 
 def tenant_page(needs: Access = Access.VIEW) -> Callable[[Page], Page]:
-    """Make `view(request, place, …)` a page of `/t/<tenant>/`: signed in, a member, with enough access, in its scope."""
+    """Make `view(request, place, …)` a page of `/t/<tenant>/`:
+    signed in, a member, with enough access, in its scope."""
 
     def page(view: Page) -> Page:
         @never_cache

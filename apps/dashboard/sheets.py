@@ -14,7 +14,10 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", 
 
 
 def sheet(name: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
-    """Return rows as a CSV file called `name`, below their head. The rows must not read the database later."""
+    """Return rows as a CSV file called `name`, below their head.
+
+    The rows must not read the database later.
+    """
     response = StreamingHttpResponse(one_by_one(_lines(head, rows)), content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return response

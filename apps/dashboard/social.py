@@ -12,7 +12,9 @@ from apps.dashboard.entrance import enter
 
 
 class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth is not typed
-    """A first sign-in makes an account like any other. An address that is taken is never a way into its account.
+    """A first sign-in makes an account like any other.
+
+    An address that is taken is never a way into its account.
 
     Whoever has an account already signs in with it and links the other one on the page for that.
     """

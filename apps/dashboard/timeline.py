@@ -19,7 +19,8 @@ from apps.learning.models import Sample, SampleState
 from kernel.rest.caller import Access
 
 PATIENCE = dt.timedelta(minutes=2)
-"""How long after the last word a page asks what came of it; a judge that takes longer shows at the next look."""
+"""How long after the last word a page asks what came of it;
+a judge that takes longer shows at the next look."""
 _MAY_CHANGE = (None, Reason.NO_NEXT_STATE, Reason.NO_SIGNAL)
 
 
@@ -55,7 +56,8 @@ def shown(place: Place, turn: Turn) -> dict[str, Any]:
 
 
 def takes_a_word(place: Place, turn: Turn) -> bool:
-    """Whether the person may give the turn a thumb or a correction: it is theirs, whole and of the conversation."""
+    """Whether the person may give the turn a thumb or a correction:
+    it is theirs, whole and of the conversation."""
     return turn.session.user_id == place.user.pk and turn.state == TurnState.COMPLETE and not turn.side
 
 
@@ -97,8 +99,8 @@ def _sample_of(turn: Turn) -> Sample | None:
 def so_far(request: HttpRequest, place: Place, turn_id: uuid.UUID) -> HttpResponse:
     """Send what is known of a turn, for the page that shows it; 204 where that is what it has (`seen`).
 
-    A page that has no form for a word by hand says so (`wordless`) and is sent that too, once the turn takes one. One
-    that has it keeps it: somebody may be writing there.
+    A page that has no form for a word by hand says so (`wordless`) and is sent that too, once the turn takes
+    one. One that has it keeps it: somebody may be writing there.
     """
     turn = with_what_was_said(readable_turns(place).filter(pk=turn_id)).first()
     if turn is None:

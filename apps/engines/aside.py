@@ -1,4 +1,5 @@
-"""Ask an engine beside the requests of people: many replies at once, and all of them given up the moment somebody comes."""
+"""Ask an engine beside the requests of people:
+many replies at once, and all of them given up the moment somebody comes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -43,8 +44,8 @@ def ask_aside(
 ) -> list[Answer]:
     """Return an answer to each prompt, in order. `sampling` has SGLang's names.
 
-    `room` is asked every `LOOK_EVERY_S` seconds, in the caller's thread; once it says 0 the engine is told to stop and
-    the answers are what was there by then. Raises what the engine's client raises.
+    `room` is asked every `LOOK_EVERY_S` seconds, in the caller's thread; once it says 0 the engine is told to
+    stop and the answers are what was there by then. Raises what the engine's client raises.
     """
     answers = [Answer() for _ in prompts]
 
@@ -69,7 +70,8 @@ def ask_aside(
 def score_aside(
     *, url: str, asked: Sequence[tuple[str | None, Sequence[int], Sequence[int]]], room: Room
 ) -> list[list[float]] | None:
-    """Return the log-probability of each id of the reply, nats at T = 1, for each (adapter, prompt, reply); None where it was given up."""
+    """Return the log-probability of each id of the reply, nats at T = 1, for each (adapter, prompt, reply);
+    None where it was given up."""
     scores: list[list[float]] = [[] for _ in asked]
 
     async def one(client: EngineClient, index: int) -> None:
@@ -87,7 +89,8 @@ class _Places:
 
 
 def _watched(url: str, count: int, one: Callable[[EngineClient, int], Awaitable[None]], room: Room) -> bool:
-    """Do `one` for each index on an event loop in a thread while this one looks out; returns whether it came to its end."""
+    """Do `one` for each index on an event loop in a thread while this one looks out;
+    returns whether it came to its end."""
     places = _Places(room())
 
     async def place(number: int, client: EngineClient, left: list[int]) -> None:

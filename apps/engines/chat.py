@@ -19,7 +19,10 @@ _MARK = "attune placeholder"
 
 
 class CannotExtend(Exception):
-    """The stored ids cannot be continued; the chat must be rendered anew. `reason` is stored with the turn."""
+    """The stored ids cannot be continued; the chat must be rendered anew.
+
+    `reason` is stored with the turn.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -92,7 +95,8 @@ class ChatFormat:
         tools: Sequence[Mapping[str, Any]] | None = None,
         template_kwargs: Mapping[str, Any] | None = None,
     ) -> list[int]:
-        """Return the ids of the prompt as it would be had the last user message ended with `hint`, in a paragraph of its own."""
+        """Return the ids of the prompt as it would be had the last user message ended with `hint`,
+        in a paragraph of its own."""
         asked = [index for index, message in enumerate(messages) if message.get("role") == "user"]
         if not asked:
             raise InvalidInput("there is no user message to put a hint into", field="messages")
@@ -130,11 +134,13 @@ class ChatFormat:
         return [*previous_ids, *(after[1:] if last == self._end_of_turn else after)]
 
     def count(self, text: str) -> int:
-        """Return how many tokens a person's text is, control tokens spelled in it taken as plain characters."""
+        """Return how many tokens a person's text is,
+        control tokens spelled in it taken as plain characters."""
         return len(self.plain_ids(text))
 
     def plain_ids(self, text: str) -> list[int]:
-        """Return the ids of text by itself, outside any chat; control tokens spelled in it are plain characters."""
+        """Return the ids of text by itself, outside any chat;
+        control tokens spelled in it are plain characters."""
         return list(self._literal.encode(text, add_special_tokens=False).ids)
 
     def decode(self, ids: Sequence[int]) -> str:

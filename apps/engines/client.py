@@ -46,8 +46,8 @@ class EngineInfo:
 class EngineClient:
     """Talks to one engine. Connections are opened when first used and belong to the running event loop.
 
-    Raises EngineUnavailable (503; EngineGone, EngineSilent and AdapterMissing are kinds of it), EngineBroken (502),
-    EngineBusy (429) or EngineRejected (400).
+    Raises EngineUnavailable (503; EngineGone, EngineSilent and AdapterMissing are kinds of it), EngineBroken
+    (502), EngineBusy (429) or EngineRejected (400).
     """
 
     def __init__(
@@ -120,7 +120,8 @@ class EngineClient:
         if top_logprobs:
             body["top_logprobs_num"] = top_logprobs
         if self._wire.router and passed_on(parameters):
-            # which engine has proven the adapter, and has a slot for it, is decided here and not by the router
+            # which engine has proven the adapter, and has a slot for it,
+            # is decided here and not by the router
             body["model"] = self.url
         stop = sampling.get("stop") or ()
         reply = Reply(stop=(stop,) if isinstance(stop, str) else stop)
@@ -153,7 +154,8 @@ class EngineClient:
         first: int = 1,
         timeout_s: float | None = None,
     ) -> list[float]:
-        """Return the log-probability of each of `ids` from place `first` (at least 1) on given those before, nats, at T = 1.
+        """Return the log-probability of each of `ids` from place `first` (at least 1) on given
+        those before, nats, at T = 1.
 
         What comes before `first` costs nothing where the engine has it in its prefix cache.
         """

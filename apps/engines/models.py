@@ -60,7 +60,8 @@ class Engine(models.Model):
 
 
 class DesiredAdapter(TenantModel):
-    """An adapter that engines should have loaded, under an immutable name: all of them, where all have room."""
+    """An adapter that engines should have loaded, under an immutable name:
+    all of them, where all have room."""
 
     served_name = models.CharField(max_length=80, unique=True)
     path = models.CharField(max_length=500)

@@ -2,12 +2,12 @@
 
 Let A and B be the trainer's log-probabilities of fixed tokens with the adapter and of the bare base, and
 E_A, E_B the engine's. A bf16 engine differs from a float32 trainer by 0.03-0.06 nats on average, which can be
-more than a small adapter changes at all. So besides the distance |E_A - A| it is asked how far the engine went
-in the direction in which the trainer's adapter goes, from its own base: share = <E_A - E_B, A - B> / |A - B|².
-An adapter that is applied has a share near 1, one that is not has 0. In bf16 a small adapter loses some of
-itself to rounding for good (a layer's output plus less than half of its last digit is the output): the first
-steps of a 135M model measured 0.39-0.9, so a small change is held to less. Options under which an engine would compute
-another scale are refused before it is asked.
+more than a small adapter changes at all. So besides the distance |E_A - A| it is asked how far the engine
+went in the direction in which the trainer's adapter goes, from its own base: share = <E_A - E_B, A - B> / |A
+- B|². An adapter that is applied has a share near 1, one that is not has 0. In bf16 a small adapter loses
+some of itself to rounding for good (a layer's output plus less than half of its last digit is the output):
+the first steps of a 135M model measured 0.39-0.9, so a small change is held to less. Options under which an
+engine would compute another scale are refused before it is asked.
 """
 
 import math
@@ -21,7 +21,8 @@ _LEAST_SHARE = 0.5
 _MOST_SHARE = 2.0
 _LEAST_SHARE_IN_NOISE = 0.15
 """bf16 swallows a part of a change that is no larger than its own rounding: a first step of 0.083 nats on an
-engine 0.045 nats from its float32 trainer measured a share of 0.39 (0.62 in transformers, 1.00 in float32); one of
+engine 0.045 nats from its float32 trainer measured a share of 0.39 (0.62 in transformers, 1.00 in float32);
+one of
 0.068 nats, 0.12 ± 0.07. What is within a standard error of the bound is not refused."""
 _CLEAR = 4.0
 """How many times engine and trainer's distance on the base a change must be to be held to `_LEAST_SHARE`."""
@@ -58,7 +59,8 @@ class Measured:
     adapter: list[list[float]]
     base: list[list[float]]
     base_again: list[float]
-    """The first sequence once more: how much the engine differs from itself (other work changes its batches)."""
+    """The first sequence once more: how much the engine differs from itself (other
+    work changes its batches)."""
 
 
 @dataclass(frozen=True, slots=True)

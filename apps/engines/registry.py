@@ -33,9 +33,9 @@ _REASON = 500  # as long as the column
 def register(*, urls: Sequence[str] | None = None) -> list[Engine]:
     """Make a row for each engine that should serve and return them; all others get no more requests.
 
-    Those are the configured ones and those that an operator added, without those that an operator drains. What is
-    neither configured nor ordered is forgotten a day after it was last seen: an embedded engine has a new address at
-    each start.
+    Those are the configured ones and those that an operator added, without those that an operator drains.
+    What is neither configured nor ordered is forgotten a day after it was last seen: an embedded engine has a
+    new address at each start.
     """
     configured = [url.rstrip("/") for url in (settings.ENGINE_URLS if urls is None else urls)]
     for url in configured:
@@ -55,8 +55,9 @@ def register(*, urls: Sequence[str] | None = None) -> list[Engine]:
 def order(*, url: str, order: EngineOrder | None, actor: str) -> Engine:
     """Let an engine serve, drain it, or (None) leave it to the settings again; takes effect at once.
 
-    A drained engine finishes what it has and gets no new request. One that is to serve gets requests as soon as
-    reconciling has brought the adapters onto it. Raises InvalidInput or, to drain what is not known, NotFound.
+    A drained engine finishes what it has and gets no new request. One that is to serve gets requests as soon
+    as reconciling has brought the adapters onto it. Raises InvalidInput or, to drain what is not known,
+    NotFound.
     """
     url = url.rstrip("/")
     if not url.startswith(("http://", "https://")):
@@ -84,8 +85,9 @@ def order(*, url: str, order: EngineOrder | None, actor: str) -> Engine:
 def report(*, url: str, served_name: str | None, error: EngineUnavailable) -> None:
     """Say what a request found at an engine: nobody, or an engine without the adapter that it should have.
 
-    No more requests go there (for that adapter), from the next one on, and engines are looked at now instead of at
-    the clock's next turn: one that is there after all, or has it after all, is used again after that look.
+    No more requests go there (for that adapter), from the next one on, and engines are looked at now instead
+    of at the clock's next turn: one that is there after all, or has it after all, is used again after that
+    look.
     """
     with system_scope("a request found an engine not as it should be"), transaction.atomic():
         found = 0

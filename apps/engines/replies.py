@@ -32,7 +32,8 @@ class AdapterMissing(EngineUnavailable):
 
 
 class AdapterRefused(AdapterMissing):
-    """An engine has said since its boot that the adapter is not what was trained: asking again says so again."""
+    """An engine has said since its boot that the adapter is not what was trained:
+    asking again says so again."""
 
 
 class EngineBroken(EngineUnavailable):
@@ -91,14 +92,16 @@ class Chunk:
     output_logprobs: list[float]
     """One for each of `output_ids`, nats, at the sampled temperature; empty where `misaligned` says why."""
     top_logprobs: list[list[tuple[int, float]]] = field(default_factory=list)
-    """Where they were asked for: for each of `output_ids` the likeliest tokens and their log-probabilities."""
+    """Where they were asked for: for each of `output_ids` the likeliest tokens and
+    their log-probabilities."""
     finish_reason: str | None = None
     """stop, length or abort."""
     stopped_by: int | str | None = None
     """The token (int) or stop string (str) that ended the reply."""
     usage: Usage = field(default_factory=Usage)
     held_back: bool = False
-    """Whether the text of `output_ids` ends in what may become a stop string, and is not all given out yet."""
+    """Whether the text of `output_ids` ends in what may become a stop string,
+    and is not all given out yet."""
     misaligned: str = ""
     """Why this reply's log-probabilities cannot be trusted; once set it stays set for the reply."""
 
@@ -180,7 +183,8 @@ def _likely(entry: object) -> tuple[int, float]:
 
 
 def _scored(entry: object) -> tuple[Any, Any]:
-    """Return (log-probability, token) of what an engine said of a token; (None, None) where it is nothing of the kind."""
+    """Return (log-probability, token) of what an engine said of a token;
+    (None, None) where it is nothing of the kind."""
     return (entry[0], entry[1]) if isinstance(entry, list | tuple) and len(entry) >= 2 else (None, None)
 
 
@@ -189,14 +193,20 @@ def _is_number(value: object) -> bool:
 
 
 def _listed(value: object) -> list[Any]:
-    """Return a list of an engine's frame; one that is not there is empty. Raises EngineBroken where it is something else."""
+    """Return a list of an engine's frame; one that is not there is empty.
+
+    Raises EngineBroken where it is something else.
+    """
     if value is not None and not isinstance(value, list):
         raise EngineBroken(f"the engine's frame holds {str(value)[:80]} where a list belongs")
     return value or []
 
 
 def _object(frame: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return an object of an engine's frame; one that is not there is empty. Raises EngineBroken where it is something else."""
+    """Return an object of an engine's frame; one that is not there is empty.
+
+    Raises EngineBroken where it is something else.
+    """
     value = frame.get(name)
     if value is not None and not isinstance(value, dict):
         raise EngineBroken(f"the engine's {name} is {str(value)[:80]}, not an object")
@@ -254,7 +264,8 @@ def input_logprobs(ids: Sequence[int], reply: Mapping[str, Any], *, vocab_size: 
 
 
 def _named_in_scores(token: int, vocab_size: int) -> int:
-    """Return what SGLang 0.5.23 calls a token in `input_token_logprobs`; what it says of it is the token's own.
+    """Return what SGLang 0.5.23 calls a token in `input_token_logprobs`;
+    what it says of it is the token's own.
 
     It names whatever may not be a token 0 (ids of images are hashes there), and counts the vocabulary's last
     token among that: an off-by-one in the name only. The value is looked up by the true id.

@@ -1,7 +1,7 @@
 """Room on engines: unload late, never what a request uses, and restart an engine that does not let go.
 
-The only place that unloads. A request whose adapter goes at the wrong moment is still answered by the right one:
-names are immutable, and an engine loads what is asked for again from where it was.
+The only place that unloads. A request whose adapter goes at the wrong moment is still answered by the right
+one: names are immutable, and an engine loads what is asked for again from where it was.
 """
 
 import asyncio
@@ -102,7 +102,8 @@ def make_room(url: str, *, for_name: str) -> None:
 def recycle(engine: Engine) -> None:
     """Have a stuck engine restarted once its requests have ended, or have had the time to.
 
-    Without `ENGINE_RESTART_COMMAND` it waits for an operator in the state `recycling`. A new boot ends that state.
+    Without `ENGINE_RESTART_COMMAND` it waits for an operator in the state `recycling`. A new boot ends that
+    state.
     """
     if engine.recycle_at is None:
         return
@@ -140,7 +141,8 @@ def _unload_some(engine: Engine, pks: Sequence[uuid.UUID], count: int) -> list[s
 
 def _unload(engine: Engine, pk: uuid.UUID, *, busy: Usage) -> str | None:
     row = DesiredAdapter.objects.get(pk=pk)
-    # an engine that is told to let go of what it uses may not, and is restarted: while nobody knows, nobody is told
+    # an engine that is told to let go of what it uses may not, and is restarted:
+    # while nobody knows, nobody is told
     if row.served_name in busy.in_use or (row.wanted and not busy.known):
         return None
     if row.wanted:

@@ -1,8 +1,10 @@
-"""A sglang-router (0.3.2, `--enable-igw`) in front: which requests it passes on whole, and how it is told of engines.
+"""A sglang-router (0.3.2, `--enable-igw`) in front:
+which requests it passes on whole, and how it is told of engines.
 
-Each engine is a model of its own there, named by the engine's address: a request that names the model goes to that
-engine or, where it is not well, to none. The router's own ways to choose (an index into the list of those that are well
-in no promised order, a hash ring, a sticky key) all end at another engine when one is away: one that has not proven the adapter.
+Each engine is a model of its own there, named by the engine's address: a request that names the model goes to
+that engine or, where it is not well, to none. The router's own ways to choose (an index into the list of
+those that are well in no promised order, a hash ring, a sticky key) all end at another engine when one is
+away: one that has not proven the adapter.
 """
 
 import asyncio
@@ -34,10 +36,11 @@ def passed_on(sampling: Mapping[str, Any]) -> bool:
 
 
 def tell_router(ready: Sequence[str], *, known: Collection[str]) -> None:
-    """Bring the router, where there is one, in line: it serves each of the `ready` engines, and forgets all but `known`.
+    """Bring the router, where there is one, in line:
+    it serves each of the `ready` engines, and forgets all but `known`.
 
-    Returns when it says that they are well, or some seconds later. A router that is away is logged: requests find it
-    away as well, and the next look at the engines tries again.
+    Returns when it says that they are well, or some seconds later. A router that is away is logged: requests
+    find it away as well, and the next look at the engines tries again.
     """
     if settings.ENGINE_ROUTER_URL:
         asyncio.run(_tell(ready, known))

@@ -20,7 +20,8 @@ def ready_engines() -> list[Engine]:
 
 
 def proven_on(served_name: str) -> list[str]:
-    """Return the addresses of ready engines on which this adapter answered its probe since their last boot."""
+    """Return the addresses of ready engines on which this adapter answered its
+    probe since their last boot."""
     rows = LoadedAdapter.objects.filter(
         adapter__served_name=served_name,
         state=LoadState.PROBED,
@@ -31,7 +32,8 @@ def proven_on(served_name: str) -> list[str]:
 
 
 def refused_on(served_name: str, urls: Sequence[str]) -> bool:
-    """Return whether one of these engines has said, since its last boot, that it does not serve this adapter."""
+    """Return whether one of these engines has said, since its last boot,
+    that it does not serve this adapter."""
     return LoadedAdapter.objects.filter(
         adapter__served_name=served_name,
         state=LoadState.FAILED,
@@ -43,8 +45,8 @@ def refused_on(served_name: str, urls: Sequence[str]) -> bool:
 def placement_of(served_name: str) -> list[str]:
     """Return the ready engines that should have an adapter: all, where each has room for all that are wanted.
 
-    Where there are more, so many that all the places together suffice, and at least one; the rest is loaded where
-    and when it is asked for.
+    Where there are more, so many that all the places together suffice, and at least one; the rest is loaded
+    where and when it is asked for.
     """
     engines = ready_engines()
     with system_scope("what all tenants want on the engines"):

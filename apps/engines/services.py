@@ -124,7 +124,8 @@ def _note(engine: Engine, seen: Seen) -> bool:
 
 
 def _due(engine: Engine, seen: Seen, urls: Sequence[str]) -> list[Wanted]:
-    """Return the wanted adapters that the engine lacks and has room for, and those whose last answer is too old."""
+    """Return the wanted adapters that the engine lacks and has room for,
+    and those whose last answer is too old."""
     if seen.info is None or seen.loaded is None or engine.recycle_at is not None:
         return []
     rows = {row.adapter_id: row for row in LoadedAdapter.objects.filter(engine=engine)}
@@ -144,7 +145,8 @@ def _due(engine: Engine, seen: Seen, urls: Sequence[str]) -> list[Wanted]:
         elif row is not None and (row.probed_at is None or row.probed_at < old):
             again.append(Wanted.of(adapter))
     if seen.info.max_loaded_loras:
-        # never past the last place, where the engine evicts on its own; the rest is loaded when it is asked for
+        # never past the last place, where the engine evicts on its own;
+        # the rest is loaded when it is asked for
         free, new = seen.info.max_loaded_loras - len(seen.loaded), []
         for wanted in missing:
             free -= wanted.served_name not in seen.loaded
@@ -155,7 +157,8 @@ def _due(engine: Engine, seen: Seen, urls: Sequence[str]) -> list[Wanted]:
 
 
 def _first_come_here(engine: Engine, urls: Sequence[str]) -> list[DesiredAdapter]:
-    """Return the wanted adapters, those first whose requests come to this engine, and of these the last used."""
+    """Return the wanted adapters, those first whose requests come to this engine,
+    and of these the last used."""
     wanted = list(DesiredAdapter.objects.filter(wanted=True).order_by("-created_at"))
     if engine.max_loaded_loras and len(wanted) > engine.max_loaded_loras:
         used = usage(engine.url).last_used

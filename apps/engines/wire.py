@@ -1,4 +1,5 @@
-"""HTTP to one SGLang server: its two keys, the router before it, frames of a stream, and what each failure means."""
+"""HTTP to one SGLang server: its two keys, the router before it, frames of a stream,
+and what each failure means."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -20,8 +21,8 @@ _MAX_REPLY_BYTES = 64 * 1024 * 1024
 class Wire:
     """Connections to one engine, opened when first used, of the running event loop.
 
-    Raises EngineUnavailable (503; EngineGone and EngineSilent are kinds of it), EngineBroken (502) or what the engine's
-    refusal means.
+    Raises EngineUnavailable (503; EngineGone and EngineSilent are kinds of it), EngineBroken (502) or what
+    the engine's refusal means.
     """
 
     def __init__(self, url: str, *, api_key: str, admin_key: str, timeout_s: float, router: str) -> None:
@@ -52,7 +53,8 @@ class Wire:
         yield parsed(content)
 
     async def frames(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
-        """Yield the stream's frames; of those that arrived together only the last, as each holds all before."""
+        """Yield the stream's frames; of those that arrived together only the last,
+        as each holds all before."""
         routed = "model" in body
         async with self.answer("POST", "/generate", body, timeout_s=None, routed=routed) as response:
             if response.status != 200:
@@ -71,7 +73,10 @@ class Wire:
                     yield last
 
     async def _refusal(self, status: int, content: bytes, *, routed: bool) -> AttuneError:
-        """Return what a refusal means. A router that cannot reach the engine does not say whether that is gone."""
+        """Return what a refusal means.
+
+        A router that cannot reach the engine does not say whether that is gone.
+        """
         error = error_of(status, _message(content))
         if routed and type(error) is EngineUnavailable:
             try:

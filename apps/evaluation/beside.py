@@ -1,4 +1,5 @@
-"""Run a management command beside a running platform: in the environment of its processes, as one of them would."""
+"""Run a management command beside a running platform:
+in the environment of its processes, as one of them would."""
 
 import os
 import signal
@@ -29,7 +30,8 @@ def handed_stack() -> Stack | None:
 
 
 def run_beside(command: str, arguments: Sequence[str], *, say: Callable[[str], None]) -> int:
-    """Reach the platform (or start one for the time), run the command again beside it, and return its exit status."""
+    """Reach the platform (or start one for the time), run the command again beside it,
+    and return its exit status."""
     try:
         with running_stack(
             settings.ATTUNE_HOME, settings.BASE_DIR, log_name=f"{command}-up.log", say=say

@@ -67,7 +67,8 @@ class Chat:
         await self._client.close()
 
     async def live_version(self, policy: str) -> int:
-        """Return the number of the version that answers for a policy now; raises `RequestFailed` where nobody says."""
+        """Return the number of the version that answers for a policy now;
+        raises `RequestFailed` where nobody says."""
         try:
             models = await self._client.models.list()
         except (openai.OpenAIError, httpx.HTTPError) as error:
@@ -78,7 +79,8 @@ class Chat:
         return int(getattr(found[policy], "version", 0))
 
     async def preferences(self, policy: str) -> dict[str, int]:
-        """Return how many preferences of the key's person `/v1/memory` lists, by state; raises `RequestFailed`."""
+        """Return how many preferences of the key's person `/v1/memory` lists,
+        by state; raises `RequestFailed`."""
         try:
             listed = await self._client.get(
                 "/memory", cast_to=httpx.Response, options={"params": {"model": policy, "limit": "100"}}
@@ -100,7 +102,8 @@ class Chat:
     ) -> Reply:
         """Return the reply to `messages`; raises `RequestFailed` for anything but a whole one.
 
-        `memory` says whether the prompt is told what is remembered of the key's person; None leaves it to the platform.
+        `memory` says whether the prompt is told what is remembered of the key's person; None leaves it to the
+        platform.
         """
         started = time.time()
         try:
@@ -109,7 +112,8 @@ class Chat:
                 headers["X-Memory"] = "on" if memory else "off"
             reply = await self._stream(messages, model, max_tokens, temperature, headers)
         except (openai.OpenAIError, httpx.HTTPError, ValueError) as error:
-            # a connection that breaks within a stream is httpx's error: the client wraps only what comes before
+            # a connection that breaks within a stream is httpx's error:
+            # the client wraps only what comes before
             failure = Failure(purpose, f"{type(error).__name__}: {error}"[:300], started)
             self.log.failures.append(failure)
             raise RequestFailed(failure.error) from error

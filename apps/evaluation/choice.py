@@ -1,7 +1,7 @@
 """Which version to keep, when to go back and when to stop: pure functions over validation scores.
 
-The curve of a policy that learns overshoots, so the newest version is not always the best one. Versions are compared on
-validation questions only; the held-out questions are asked once, of the version that was chosen.
+The curve of a policy that learns overshoots, so the newest version is not always the best one. Versions are
+compared on validation questions only; the held-out questions are asked once, of the version that was chosen.
 """
 
 from collections.abc import Iterable, Mapping

@@ -15,7 +15,10 @@ WITHIN = 0.1
 
 
 def describe(measured: Measurement, *, questions: int, failed: int) -> dict[str, Any]:
-    """Return a measurement as plain data. Counts are of replies; `by_question` follows the questions' order."""
+    """Return a measurement as plain data.
+
+    Counts are of replies; `by_question` follows the questions' order.
+    """
     answers = measured.answers
     by_question = [sum(answer.verdict.passed for answer in answers[at::questions]) for at in range(questions)]
     return {
@@ -36,7 +39,8 @@ def describe(measured: Measurement, *, questions: int, failed: int) -> dict[str,
 
 
 def compare(found: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the guards of a measurement beside the frozen base's: rates, whether each holds, and the length ratio.
+    """Return the guards of a measurement beside the frozen base's:
+    rates, whether each holds, and the length ratio.
 
     The length is reported, not judged: some tastes are about it.
     """

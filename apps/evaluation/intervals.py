@@ -39,10 +39,12 @@ def bootstrap(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Interval:
-    """Return the percentile bootstrap interval of a statistic of all values, whole clusters drawn with replacement.
+    """Return the percentile bootstrap interval of a statistic of all values,
+    whole clusters drawn with replacement.
 
-    Several replies to one question are one cluster: they are alike, and as independent draws they would promise more
-    than they hold (Efron and Tibshirani 1993, chapters 8 and 13). The same seed gives the same interval.
+    Several replies to one question are one cluster: they are alike, and as independent draws they would
+    promise more than they hold (Efron and Tibshirani 1993, chapters 8 and 13). The same seed gives the same
+    interval.
     """
     if not clusters:
         return Interval(0.0, 1.0)
@@ -55,12 +57,14 @@ def bootstrap(
 
 
 LEAST_CLUSTERS = 5
-"""Fewer say too little: below four degrees of freedom `student` is off by more than a thousandth, and the interval is wide."""
+"""Fewer say too little: below four degrees of freedom `student` is off by more than a thousandth,
+and the interval is wide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clustered:
-    """Sums over clusters of values (a session's rewards): all that a mean and its interval need, however many there are."""
+    """Sums over clusters of values (a session's rewards):
+    all that a mean and its interval need, however many there are."""
 
     clusters: int
     """Those with at least one value."""
@@ -96,7 +100,8 @@ class Shared:
 
 
 def student(degrees: int) -> float:
-    """Return the 97.5 % point of Student's distribution (Abramowitz and Stegun 1964, 26.7.5), from 4 degrees of freedom."""
+    """Return the 97.5 % point of Student's distribution (Abramowitz and Stegun 1964, 26.7.5),
+    from 4 degrees of freedom."""
     z = _Z
     terms = (
         (z**3 + z) / 4,
@@ -110,9 +115,9 @@ def student(degrees: int) -> float:
 def of_mean(values: Clustered) -> Interval | None:
     """Return the interval of a mean whose values come in clusters; None where they say too little for one.
 
-    The variance is that of a ratio of sums over clusters (Cochran 1977, chapters 6 and 9A; with one value a cluster
-    it is the usual one), in one pass over rows and without draws: `bootstrap` takes thousands, which a page has no time for. Values that
-    are all alike have no spread to estimate from, and no interval.
+    The variance is that of a ratio of sums over clusters (Cochran 1977, chapters 6 and 9A; with one value a
+    cluster it is the usual one), in one pass over rows and without draws: `bootstrap` takes thousands, which
+    a page has no time for. Values that are all alike have no spread to estimate from, and no interval.
     """
     if values.clusters < LEAST_CLUSTERS:
         return None
@@ -120,7 +125,8 @@ def of_mean(values: Clustered) -> Interval | None:
 
 
 def of_difference(one: Clustered, other: Clustered, shared: Shared) -> Interval | None:
-    """Return the interval of the other's mean minus the one's; clusters that are in both count as what they are: alike."""
+    """Return the interval of the other's mean minus the one's;
+    clusters that are in both count as what they are: alike."""
     least = min(one.clusters, other.clusters)
     if least < LEAST_CLUSTERS:
         return None

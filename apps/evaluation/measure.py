@@ -1,4 +1,5 @@
-"""Ask fixed questions of one version and count: through the API, with the scope that keeps them out of training."""
+"""Ask fixed questions of one version and count:
+through the API, with the scope that keeps them out of training."""
 
 import asyncio
 import uuid
@@ -32,7 +33,8 @@ class Measurement:
 
     @property
     def choice_score(self) -> Score:
-        """What versions are chosen by: a reply that pleases and says nothing of its question is worth nothing."""
+        """What versions are chosen by: a reply that pleases and says nothing of its
+        question is worth nothing."""
         return Score(self.passed_on_topic, len(self.answers))
 
     @property
@@ -68,11 +70,12 @@ async def measure(
     max_tokens: int = MAX_TOKENS,
     heard: Callable[[], None] = lambda: None,
 ) -> Measurement:
-    """Return `replies` answers of `policy@version` to each question, in the questions' order, judged by the user's rule.
+    """Return `replies` answers of `policy@version` to each question, in the questions' order,
+    judged by the user's rule.
 
-    With a `hint` each question ends with it, in a paragraph of its own, as a teacher reads it; with `memory` the prompts
-    are told what the platform remembers of the key's person. Failed requests are logged and asked again. `heard` is called
-    for each reply.
+    With a `hint` each question ends with it, in a paragraph of its own, as a teacher reads it; with `memory`
+    the prompts are told what the platform remembers of the key's person. Failed requests are logged and asked
+    again. `heard` is called for each reply.
     """
 
     async def ask(question: Question) -> Answer:
@@ -102,7 +105,8 @@ async def measure(
 
 
 async def until_answered(ask: Callable[[], Awaitable[T]], *, pause_s: float, tries: int = _TRIES) -> T:
-    """Return what `ask` returns, asked again after each failed request; raises RequestFailed after the last try."""
+    """Return what `ask` returns, asked again after each failed request;
+    raises RequestFailed after the last try."""
     for _ in range(tries - 1):
         try:
             return await ask()

@@ -1,4 +1,7 @@
-"""What an operator does for a scripted user: keys, and whether a policy trains. Each act leaves its audit row."""
+"""What an operator does for a scripted user: keys, and whether a policy trains.
+
+Each act leaves its audit row.
+"""
 
 import datetime as dt
 import time
@@ -69,7 +72,8 @@ def set_training(policy: Policy, *, enabled: bool, actor: str) -> None:
 
 
 def set_config(policy: Policy, config: Mapping[str, Any], *, actor: str) -> None:
-    """Let a policy train in another way, in its tenant's scope; raises InvalidInput for what cannot be configured."""
+    """Let a policy train in another way, in its tenant's scope;
+    raises InvalidInput for what cannot be configured."""
     configure(policy_id=policy.pk, actor=actor, config=config, whole=True, operator=True)
     policy.refresh_from_db(fields=["config", "config_number"])
 

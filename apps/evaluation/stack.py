@@ -53,8 +53,9 @@ class Stack:
 def running_stack(
     home: Path, repository: Path, *, log_name: str, say: Callable[[str], None]
 ) -> Iterator[Stack]:
-    """Yield the platform that runs on `home`. Where none does, one is started, with its output in a log of that name,
-    and stopped again afterwards.
+    """Yield the platform that runs on `home`.
+
+    Where none does, one is started, with its output in a log of that name, and stopped again afterwards.
     """
     if _answers(home):
         yield _read(home, started_here=False)
@@ -67,7 +68,8 @@ def running_stack(
         process = subprocess.Popen(
             [sys.executable, "-m", "embedded.up"],
             cwd=repository,
-            # without what these settings took over from the platform that ran here before: its servers are gone
+            # without what these settings took over from the platform that ran here
+            # before: its servers are gone
             env={**_given(), "PYTHONPATH": f"{repository / 'platform'}{os.pathsep}{repository}"},
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -1,4 +1,5 @@
-"""From a request's bytes to an admitted turn: two calls to the ledger, one that looks up and one that writes."""
+"""From a request's bytes to an admitted turn:
+two calls to the ledger, one that looks up and one that writes."""
 
 import hashlib
 import uuid
@@ -147,7 +148,10 @@ async def admit(
 
 
 def stored_reply(*, tenant_id: uuid.UUID, turn_id: uuid.UUID) -> Turn | None:
-    """Return a turn with the version that answered it; None where it is deleted by now. Reads rows: runs in a thread."""
+    """Return a turn with the version that answered it; None where it is deleted by now.
+
+    Reads rows: runs in a thread.
+    """
     with tenant_scope(tenant_id):
         return Turn.objects.select_related("version").filter(id=turn_id).first()
 
@@ -155,7 +159,10 @@ def stored_reply(*, tenant_id: uuid.UUID, turn_id: uuid.UUID) -> Turn | None:
 def _looking_up(
     credential: Credential, read: ReadBody, headers: Mapping[str, str], body: bytes
 ) -> Plan[tuple[Question, Found]]:
-    """Read the request and look up everything it names at once. Who may not ask learns nothing of what is wrong."""
+    """Read the request and look up everything it names at once.
+
+    Who may not ask learns nothing of what is wrong.
+    """
     try:
         question = _read(read, headers, body)
     except AttuneError as error:
@@ -210,7 +217,8 @@ def _read(read: ReadBody, headers: Mapping[str, str], body: bytes) -> Question:
 
 
 async def _engine(process: Process, found: Found) -> tuple[str, uuid.UUID | None, Mapping[str, uuid.UUID]]:
-    """Return the engine to ask, its id, and all that could be, as the database had it when the key was read."""
+    """Return the engine to ask, its id, and all that could be,
+    as the database had it when the key was read."""
     adapter = found.target.adapter
     usable = {one["url"]: uuid.UUID(one["id"]) for one in found.engines if adapter is None or one["proven"]}
     if usable:
@@ -246,7 +254,8 @@ def _side(headers: Mapping[str, str]) -> bool:
 
 
 def _recalls(headers: Mapping[str, str], turn: TurnRequest) -> bool:
-    """Return whether the prompt is told of the person: a version that is measured answers without, unless asked to."""
+    """Return whether the prompt is told of the person:
+    a version that is measured answers without, unless asked to."""
     wanted = headers.get("X-Memory", "on" if turn.kind == TurnKind.LIVE else "off").strip().lower()
     if wanted not in ("on", "off"):
         raise wrong("X-Memory", "`on` or `off`")

@@ -95,10 +95,11 @@ class Gateway:
         await self._respond(scope, bytes(body), receive, send)
 
     async def _respond(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Have Django find the view and its middleware answer; the rest of its handler is for synchronous code.
+        """Have Django find the view and its middleware answer;
+        the rest of its handler is for synchronous code.
 
-        That starts two threads for each request, to close what only threads hold. Here everything is asynchronous,
-        and what needs a thread has the process's own.
+        That starts two threads for each request, to close what only threads hold. Here everything is
+        asynchronous, and what needs a thread has the process's own.
         """
         request, refused = self._django.create_request(scope, BytesIO(body))
         watch = _Watch(asyncio.current_task())

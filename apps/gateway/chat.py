@@ -85,8 +85,9 @@ async def _answered(request: HttpRequest, api: Api) -> HttpResponseBase:
 async def _admitted(process: Process, slot: Slot, api: Api, request: HttpRequest) -> Admission:
     """Return the admission; the repetition of a request that still runs waits for that one to end.
 
-    Where the process that answers that one is gone, the repetition is answered itself. A client that says that it
-    tries again has given the first try up: where that one does not end by itself, the repetition takes over too.
+    Where the process that answers that one is gone, the repetition is answered itself. A client that says
+    that it tries again has given the first try up: where that one does not end by itself, the repetition
+    takes over too.
     """
     started = time.monotonic()
     while True:
@@ -235,7 +236,8 @@ class EventStream:
 
 
 def _replay(api: Api, admission: Admission, repeated: Repeated, turn: Turn) -> HttpResponseBase:
-    """Return the stored reply of the turn that a request repeats; it speaks of the version that answered then."""
+    """Return the stored reply of the turn that a request repeats;
+    it speaks of the version that answered then."""
     target = admission.target.at(turn.version)
     ask, reply = admission.ask, turn.reply or {}
     shape = api.shape(
@@ -270,7 +272,8 @@ def _shape(api: Api, admission: Admission) -> ReplyShape:
 
 
 def _created(turn_id: uuid.UUID) -> int:
-    # the identifier holds its time: a repetition says the same as the first reply, whatever second that fell into
+    # the identifier holds its time: a repetition says the same as the first reply,
+    # whatever second that fell into
     return int.from_bytes(turn_id.bytes[:6]) // 1000
 
 

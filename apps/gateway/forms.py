@@ -36,9 +36,9 @@ def read_call_form(
 ) -> str | None:
     """Return the form that calls must have, as the engine's structural tag, or None where the model is free.
 
-    `choice` is "required" (the reply is a call of any of the tools), names one of them (it is a call of that), or
-    leaves it to the model. Then only the arguments of `strict` tools are held to their schema, and `at_most_one`
-    call is written where that was asked for.
+    `choice` is "required" (the reply is a call of any of the tools), names one of them (it is a call of
+    that), or leaves it to the model. Then only the arguments of `strict` tools are held to their schema, and
+    `at_most_one` call is written where that was asked for.
     """
     if choice == "none" or tools is None:
         return None

@@ -14,7 +14,8 @@ class Protocol(HttpToolsProtocol):  # type: ignore[misc]
     """uvicorn's HTTP with errors in OpenAI's shape."""
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what could not be read as a request, and close the connection: what follows cannot be read either."""
+        """Refuse what could not be read as a request, and close the connection:
+        what follows cannot be read either."""
         body = orjson.dumps(error_object(InvalidInput(msg, code="invalid_http")))
         lines = [
             STATUS_LINE[400],

@@ -1,7 +1,7 @@
 """Carry the calls of many requests to the database together: one statement, one commit, one round trip.
 
-A call waits for nobody: whatever came while the connections were busy goes with the next statement. Each call sets
-its own tenant (see the functions' migration), so requests of several tenants may share one.
+A call waits for nobody: whatever came while the connections were busy goes with the next statement. Each call
+sets its own tenant (see the functions' migration), so requests of several tenants may share one.
 """
 
 import asyncio

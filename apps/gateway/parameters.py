@@ -48,8 +48,8 @@ class ChatRequest:
     logprobs: bool = False
     top_logprobs: int = 0
     sampling: dict[str, Any] = field(default_factory=dict)
-    """temperature, top_p, top_k, min_p, frequency_penalty, presence_penalty, seed, stop, max_tokens, and what forces
-    a form: json_schema, structural_tag."""
+    """temperature, top_p, top_k, min_p, frequency_penalty, presence_penalty, seed, stop,
+    max_tokens, and what forces a form: json_schema, structural_tag."""
     tools: list[dict[str, Any]] | None = None
     """None too where the client's `tool_choice` is "none": the model then sees no tools."""
     template_kwargs: dict[str, Any] = field(default_factory=dict)
@@ -86,7 +86,8 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 def _with_lone_surrogates(body: bytes, error: Exception) -> Any:
-    # half a surrogate pair is legal JSON that some clients send; it has to be replaced for the engine as for the ledger
+    # half a surrogate pair is legal JSON that some clients send;
+    # it has to be replaced for the engine as for the ledger
     invalid = InvalidInput(f"The body is not valid JSON: {error}.", code="invalid_json")
     if b"\\u" not in body:
         raise invalid from error

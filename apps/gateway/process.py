@@ -29,7 +29,10 @@ _CLOSE_S: Final = 5.0
 
 
 class Slot:
-    """One request's place among those that run, and the task that answers it. Releasing it twice does nothing."""
+    """One request's place among those that run, and the task that answers it.
+
+    Releasing it twice does nothing.
+    """
 
     def __init__(self, slots: set["Slot"]) -> None:
         self.task = asyncio.current_task()
@@ -60,7 +63,10 @@ class Slot:
 
 
 class Process:
-    """Lives as long as the server. No request holds one of its threads, nor a connection, while it streams."""
+    """Lives as long as the server.
+
+    No request holds one of its threads, nor a connection, while it streams.
+    """
 
     def __init__(
         self, *, connections: int, threads: int, most_running: int, redis_url: str, lease_s: float

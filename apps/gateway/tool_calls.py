@@ -14,7 +14,8 @@ CALL_BEGINS = "<tool_call>"
 CALL_ENDS = "</tool_call>"
 LONGEST_NAME = 512
 """Of a function that is called: as much as a client may send back."""
-# no spaces around what is between: where they may be in two places, a run of them is tried in each way to share it
+# no spaces around what is between: where they may be in two places,
+# a run of them is tried in each way to share it
 _CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 
 

@@ -54,8 +54,8 @@ class Work:
     async def chunks(self, *, stream: bool) -> AsyncGenerator[Chunk, None]:
         """Yield what the engine writes as it comes. Leaving early stops the engine.
 
-        An engine that is gone or refuses before the first chunk is left for another one that has the version, once.
-        Raises what the engine's client raises; nothing came before the first chunk.
+        An engine that is gone or refuses before the first chunk is left for another one that has the version,
+        once. Raises what the engine's client raises; nothing came before the first chunk.
         """
         while True:
             try:
@@ -91,7 +91,8 @@ class Work:
         )
 
     async def _moved(self, error: AttuneError) -> bool:
-        """Return whether the request may be sent to another engine, and which is one that it never was sent to.
+        """Return whether the request may be sent to another engine,
+        and which is one that it never was sent to.
 
         Not one that was silent: the client has waited long enough, and the engine may yet be writing.
         """
@@ -118,7 +119,8 @@ class Work:
             )
 
     def visible(self, chunk: Chunk) -> str:
-        """Return the text of a chunk that a client may have now: a tool call is given out when it is whole."""
+        """Return the text of a chunk that a client may have now:
+        a tool call is given out when it is whole."""
         return chunk.text if self._reader is None else self._reader.push(chunk.text)
 
     def finish(self) -> str:

@@ -101,7 +101,10 @@ class ErasureState(models.TextChoices):
 
 
 class Erasure(TenantModel):
-    """One deletion: what was asked for, how far it is, and what it did. It holds no word of what it deleted."""
+    """One deletion: what was asked for, how far it is, and what it did.
+
+    It holds no word of what it deleted.
+    """
 
     actor = models.CharField(
         max_length=200, help_text="Who asked: user:<id>, key:<public id> or system:<part>."

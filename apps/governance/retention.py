@@ -1,7 +1,7 @@
 """Sessions go once nothing was said in them for longer than their policy keeps them.
 
-A sweep is a deletion of what is aged: found once a day for each policy, or as soon as its days were changed, and done by the
-same steps as a deletion that a person asks for.
+A sweep is a deletion of what is aged: found once a day for each policy, or as soon as its days were changed,
+and done by the same steps as a deletion that a person asks for.
 """
 
 import datetime as dt
@@ -43,7 +43,10 @@ class Outlook:
 
 
 def outlook(policy: Policy) -> Outlook:
-    """Return what the next sweep of a policy takes, as far as it is known now. Must run in the tenant's scope."""
+    """Return what the next sweep of a policy takes, as far as it is known now.
+
+    Must run in the tenant's scope.
+    """
     now, days = timezone.now(), kept_days(policy)
     last = _sweeps(policy.pk).first()
     at = now if last is None or days is None else max(now, _next(last, days, now))
@@ -57,7 +60,8 @@ def outlook(policy: Policy) -> Outlook:
 
 
 def would_take(policy: Policy, days: int | None) -> Extent | None:
-    """Return what another retention would delete now that the present one keeps; None where that is nothing."""
+    """Return what another retention would delete now that the present one keeps;
+    None where that is nothing."""
     present = kept_days(policy)
     if days is None or (present is not None and days >= present):
         return None
@@ -66,7 +70,10 @@ def would_take(policy: Policy, days: int | None) -> Extent | None:
 
 
 def begin_due() -> int:
-    """Begin the sweeps that are due, of all tenants; return how many. Two that do this at once begin each once."""
+    """Begin the sweeps that are due, of all tenants; return how many.
+
+    Two that do this at once begin each once.
+    """
     now = timezone.now()
     with system_scope("retention"):
         last = _sweeps(OuterRef("pk"))
@@ -92,7 +99,10 @@ def begin_due() -> int:
 
 
 def begin(policy_id: uuid.UUID) -> Erasure | None:
-    """Begin a policy's sweep if it is due and would take something; None if not. Must run in the tenant's scope."""
+    """Begin a policy's sweep if it is due and would take something; None if not.
+
+    Must run in the tenant's scope.
+    """
     now = timezone.now()
     with transaction.atomic():
         # whoever looks at the same moment waits here, and then finds this one's sweep

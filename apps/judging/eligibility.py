@@ -33,7 +33,8 @@ def person_opted_out(turn: Turn) -> bool:
 
 
 def opt_outs(tenant: Any, user: Any, end_user: Any, said_at: Any) -> QuerySet[OptOut]:
-    """Return the opt-outs of a tenant that hold for what a user or end user said at a moment; values or `OuterRef`s.
+    """Return the opt-outs of a tenant that hold for what a user or end user said at a
+    moment; values or `OuterRef`s.
 
     A user may belong to several tenants and take no part in one of them.
     """
@@ -42,6 +43,7 @@ def opt_outs(tenant: Any, user: Any, end_user: Any, said_at: Any) -> QuerySet[Op
 
 
 def opted_out_turns() -> Exists:
-    """Return the condition on turns that their user or end user took no part when they said it, or takes none today."""
+    """Return the condition on turns that their user or end user took no part when they said
+    it, or takes none today."""
     person = (OuterRef("session__user_id"), OuterRef("session__end_user_id"))
     return Exists(opt_outs(OuterRef("tenant_id"), *person, OuterRef("created_at")))

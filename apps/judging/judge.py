@@ -14,7 +14,10 @@ MAX_HINT_CHARACTERS = 600
 
 
 class JudgeUnavailable(Unavailable):
-    """The judge did not answer at all. Asking again later may work. `votes`: what was tried, none of it valid."""
+    """The judge did not answer at all.
+
+    Asking again later may work. `votes`: what was tried, none of it valid.
+    """
 
     code = "judge_unavailable"
 
@@ -48,7 +51,8 @@ class CastVote:
 
 @dataclass(frozen=True, slots=True)
 class FoundHint:
-    """What would have improved the reply, in words that can stand in a prompt; `refused` says why it is not used."""
+    """What would have improved the reply, in words that can stand in a prompt;
+    `refused` says why it is not used."""
 
     text: str
     refused: str = ""

@@ -1,7 +1,7 @@
 """Find personal data in text: Microsoft Presidio's pattern recognisers, without a language model.
 
-Addresses, numbers and identifiers have a form and mostly a check sum; they are found. Names and places have none, and
-are not: that would take a model for each language (`docs/decisions/personal-data.md`).
+Addresses, numbers and identifiers have a form and mostly a check sum; they are found. Names and places have
+none, and are not: that would take a model for each language (`docs/decisions/personal-data.md`).
 """
 
 import itertools
@@ -100,8 +100,8 @@ def why_not_trained_on(
 ) -> list[str]:
     """Return the kinds of personal data that keep a turn from teaching, none where it may.
 
-    `drop`: any, anywhere in it. `redact`: any in the reply. A reply's tokens are exact or they are nothing: they
-    cannot be redacted, and a hole in the middle would still teach to say the rest around it.
+    `drop`: any, anywhere in it. `redact`: any in the reply. A reply's tokens are exact or they are nothing:
+    they cannot be redacted, and a hole in the middle would still teach to say the rest around it.
     """
     if mode == PersonalData.DROP:
         return kinds_in(list(request), reply, list(next_state or ()))

@@ -55,7 +55,8 @@ def rules_of_tenant(tenant_id: uuid.UUID) -> Rules:
 
 
 def active_rubric(policy: Policy) -> Rubric | None:
-    """Return the newest rubric of a policy; where it has none or an empty one, its tenant's; None: the built-in one."""
+    """Return the newest rubric of a policy; where it has none or an empty one,
+    its tenant's; None: the built-in one."""
     rows = Rubric.objects.filter(_own_or_tenants(policy)).order_by("policy_id", "-number")
     newest = {row.policy_id: row for row in rows.distinct("policy_id")}
     levels = (newest.get(policy.id), newest.get(None))

@@ -25,7 +25,8 @@ def verdict(turn_id: uuid.UUID) -> Verdict | None:
 
     A person outranks every judge: the latest score given by hand is the reward, corrections come first
     among the hints, and praise by hand silences the judge's hints. Without a score by hand an operator's
-    override counts, then the newest verdict of a judge; a dead letter counts as neutral where there is nothing else.
+    override counts, then the newest verdict of a judge; a dead letter counts as neutral where there is
+    nothing else.
     """
     by_hand = list(Feedback.objects.filter(turn_id=turn_id).order_by("-created_at"))
     score = next((row.score for row in by_hand if row.score is not None), None)
@@ -50,7 +51,8 @@ def verdict(turn_id: uuid.UUID) -> Verdict | None:
 
 
 def what_counts(turn_id: uuid.UUID) -> Judgement | None:
-    """Return the judgement of a turn that counts now: override before judge, settled before dead, newest first."""
+    """Return the judgement of a turn that counts now:
+    override before judge, settled before dead, newest first."""
     over = Judgement.objects.filter(turn_id=turn_id).exclude(state=JudgementState.PENDING)
     return over.order_by(
         Case(When(source=JudgementSource.OVERRIDE, then=0), default=1),

@@ -1,9 +1,10 @@
-"""What judging may cost a tenant in a day (UTC), kept by single statements: no two judgements share the last tokens.
+"""What judging may cost a tenant in a day (UTC), kept by single statements:
+no two judgements share the last tokens.
 
-Before a judge is asked, the most that the answer can cost is set aside; afterwards what it did cost is booked. A
-judgement that finds no room is not made. It does not wait for the next day: a tenant over its cap would start every
-day with yesterday's stale turns and never catch up. The dead letter says "spend cap" and can be replayed, and a window
-can be judged again, once there is room.
+Before a judge is asked, the most that the answer can cost is set aside; afterwards what it did cost is
+booked. A judgement that finds no room is not made. It does not wait for the next day: a tenant over its cap
+would start every day with yesterday's stale turns and never catch up. The dead letter says "spend cap" and
+can be replayed, and a window can be judged again, once there is room.
 """
 
 import datetime as dt
@@ -18,7 +19,8 @@ from apps.judging.models import Judgement, JudgeSpend
 
 
 def reserve(*, tenant_id: uuid.UUID, tokens: int, cap: int) -> dt.date | None:
-    """Set tokens aside in today's spend and return the day, or None where the cap has no room for them (counted).
+    """Set tokens aside in today's spend and return the day,
+    or None where the cap has no room for them (counted).
 
     `cap` 0 is none. Runs in the caller's transaction.
     """

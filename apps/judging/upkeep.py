@@ -21,8 +21,8 @@ LOOK_BACK = dt.timedelta(days=7)
 def ask_for_unjudged(*, older_than_s: float, limit: int) -> int:
     """Announce the judging of turns in scope whose next state is older than this and that nobody judges.
 
-    Returns how many. Announced twice, a turn is still judged once; what is put to no judge is never announced, or it
-    would be for ever, before everything else.
+    Returns how many. Announced twice, a turn is still judged once; what is put to no judge is never
+    announced, or it would be for ever, before everything else.
     """
     now = clock.now()
     judgements = Judgement.objects.filter(turn=OuterRef("pk"))

@@ -21,7 +21,8 @@ class KeyScope(models.TextChoices):
 
 
 OF_THE_WHOLE_TENANT = (KeyScope.READ, KeyScope.MANAGE)
-"""Scopes of /api, which speaks of all of the tenant: no key has one of them and is limited to some policies."""
+"""Scopes of /api, which speaks of all of the tenant:
+no key has one of them and is limited to some policies."""
 
 
 class ApiKey(TenantModel):

@@ -139,7 +139,8 @@ def authenticate(header: str | None) -> Caller:
 
 
 def recognise(credential: Credential, found: FoundKey | None) -> Caller:
-    """Return who a credential speaks for, given what the database has under its public id; as `authenticate`."""
+    """Return who a credential speaks for, given what the database has under its
+    public id; as `authenticate`."""
     stored = found.secret_sha256 if found is not None else _NO_KEY
     matches = hmac.compare_digest(stored, _hash(credential.secret))
     if found is None or not matches:
@@ -200,7 +201,8 @@ def create_key(
 def rotate_key(
     *, tenant_id: uuid.UUID, key_id: uuid.UUID, user_id: uuid.UUID, actor: str, overlap_s: float
 ) -> tuple[ApiKey, str]:
-    """Issue a key with the same name, scopes, policies, limits and expiry; the old one ends after `overlap_s` seconds.
+    """Issue a key with the same name, scopes, policies, limits and expiry;
+    the old one ends after `overlap_s` seconds.
 
     `user_id` is who asks and is given the new secret. Raises Forbidden unless the key is theirs: whoever else
     held it would act as its person, with a role that is not their own.

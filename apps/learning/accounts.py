@@ -1,4 +1,5 @@
-"""The books of learning: every finished turn has a sample, a stated reason why none, or something it waits for."""
+"""The books of learning: every finished turn has a sample, a stated reason why none,
+or something it waits for."""
 
 import datetime as dt
 import uuid
@@ -42,7 +43,8 @@ class Books:
 
 
 def books(*, policy_id: uuid.UUID | None = None, late_after: dt.timedelta = LATE_AFTER) -> Books:
-    """Count the finished turns in scope (or of one policy) and check that nothing is missing or there twice."""
+    """Count the finished turns in scope (or of one policy) and check that nothing
+    is missing or there twice."""
     turns = Turn.objects.exclude(Turn.OPEN)
     samples = Sample.objects.all()
     if policy_id is not None:

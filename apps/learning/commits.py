@@ -50,11 +50,12 @@ class StepResult:
 
 
 def commit_run(*, run_id: uuid.UUID, fence: int, result: StepResult) -> TrainingRun:
-    """Make a step's end true: version, consumed samples, baseline, run and the wish to publish, or none of them.
+    """Make a step's end true: version, consumed samples, baseline,
+    run and the wish to publish, or none of them.
 
     Raises LeaseLost where the fence is not the run's newest: then nothing is changed. A version that was made
-    from one that is no longer live is thrown away, and so is one that learned from a sample that was erased or may
-    teach no more by now; the other samples are free again.
+    from one that is no longer live is thrown away, and so is one that learned from a sample that was erased
+    or may teach no more by now; the other samples are free again.
     """
     with transaction.atomic():
         run = TrainingRun.objects.select_for_update().filter(id=run_id).first()
@@ -123,7 +124,10 @@ def _made(run: TrainingRun, policy: Policy, result: StepResult, files: Files) ->
 
 
 def _nothing(run: TrainingRun, policy: Policy, result: StepResult) -> None:
-    """End a run that changed nothing. What it was given is not offered again: it would change nothing again."""
+    """End a run that changed nothing.
+
+    What it was given is not offered again: it would change nothing again.
+    """
     samples = list(held_by(run))
     for sample in samples:
         sample.state = SampleState.DROPPED
@@ -150,7 +154,8 @@ def _failed(run: TrainingRun, result: StepResult) -> None:
 
 
 def _learn_from(policy: Policy, run: TrainingRun, result: StepResult, samples: Sequence[Sample]) -> None:
-    """Keep what a step says of the policy besides its weights: the usual reward, how warm it should sample."""
+    """Keep what a step says of the policy besides its weights:
+    the usual reward, how warm it should sample."""
     rewards = [sample.reward for sample in samples if sample.reward is not None]
     exploration.follow(policy=policy, run=run, config=config_of(run), rewards=rewards)
     if result.baseline:

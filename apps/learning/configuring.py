@@ -29,10 +29,11 @@ def configure(
 ) -> PolicyConfig:
     """Change a policy's configuration and return the row that holds from the next run on; audited.
 
-    `config` overrides the platform's settings by name, on top of the preset where one is named, on top of what there is.
-    With `whole` nothing else that the caller may set stays. What comes to the same as it was makes no new row.
-    `expected` is the number that the caller looked at: Conflict (`changed_meanwhile`) where another holds by now.
-    InvalidInput names the field and its limit; without `operator` also where it is not the tenant's to set.
+    `config` overrides the platform's settings by name, on top of the preset where one is named, on top of
+    what there is. With `whole` nothing else that the caller may set stays. What comes to the same as it was
+    makes no new row. `expected` is the number that the caller looked at: Conflict (`changed_meanwhile`) where
+    another holds by now. InvalidInput names the field and its limit; without `operator` also where it is not
+    the tenant's to set.
     """
     if not operator:
         for name in config:
@@ -75,7 +76,8 @@ def configure(
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what differs between two configurations' overrides: {name: {before, after}}, without what is the platform's."""
+    """Return what differs between two configurations' overrides: {name:
+    {before, after}}, without what is the platform's."""
     pairs = {
         name: {when: side[name] for when, side in (("before", before), ("after", after)) if name in side}
         for name in sorted(before.keys() | after.keys())

@@ -1,4 +1,5 @@
-"""Replies that loop or that the model itself thought all but impossible: nothing is learned from them but that."""
+"""Replies that loop or that the model itself thought all but impossible:
+nothing is learned from them but that."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +19,10 @@ RARE_TIMES = 6
 
 
 def why_degenerate(ids: Sequence[int], logprobs: Sequence[float] = ()) -> str:
-    """Return what is degenerate about a reply's tokens, or "". `logprobs`: one for each, nats, or none at all."""
+    """Return what is degenerate about a reply's tokens, or "".
+
+    `logprobs`: one for each, nats, or none at all.
+    """
     longest = _longest_run(ids)
     if longest >= RUN_TOKENS:
         return Reason.DEGENERATE.say(f"one token {longest} times in a row")

@@ -36,7 +36,10 @@ _LOWEST_LOGPROB = -1e4
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What a turn gives to its policy. `refused` is why it gives nothing; `note` what was left out, and why."""
+    """What a turn gives to its policy.
+
+    `refused` is why it gives nothing; `note` what was left out, and why.
+    """
 
     reward: float | None = None
     outcome: float | None = None
@@ -77,8 +80,8 @@ def worth(
     """Return what a finished turn (with its session, policy and tenant) is worth, given what was said of it.
 
     A reward needs a known sampling distribution and a whole reply; hints can teach on any reply's tokens.
-    A neutral verdict is no reward: it says nothing about the reply. `outcome` is how the attempt ended that the turn
-    was part of, `found` the kinds of personal data that its policy does not let into training.
+    A neutral verdict is no reward: it says nothing about the reply. `outcome` is how the attempt ended that
+    the turn was part of, `found` the kinds of personal data that its policy does not let into training.
     """
     refused = _why_never(turn)
     if not refused and found:

@@ -1,4 +1,7 @@
-"""How a run ends that came to nothing, or goes back to the queue. The caller has it locked; `commits` says how it ends well."""
+"""How a run ends that came to nothing, or goes back to the queue.
+
+The caller has it locked; `commits` says how it ends well.
+"""
 
 import dataclasses
 import datetime as dt
@@ -85,7 +88,8 @@ def refuse_samples(run: TrainingRun, config: TrainingConfig, reason: str) -> Non
 
 
 def lose(run: TrainingRun, reason: str, *, delay_s: float = 0.0) -> None:
-    """Put a run (locked by the caller) back whose holder is gone, with its samples free; its last attempt fails it."""
+    """Put a run (locked by the caller) back whose holder is gone, with its samples free;
+    its last attempt fails it."""
     config = config_of(run)
     fairness.charge(run)
     if run.attempts >= config.attempts:

@@ -12,8 +12,8 @@ from kernel import audit
 def follow(*, policy: Policy, run: TrainingRun, config: TrainingConfig, rewards: Sequence[float]) -> None:
     """Move the temperature after a step, within the tenant's bounds, in the commit's transaction; audited.
 
-    The temperature is the policy's own row, which requests read: one that names a temperature is not touched by it.
-    `policy` is locked and `run` saved by the caller, whose metrics say what was decided.
+    The temperature is the policy's own row, which requests read: one that names a temperature is not touched
+    by it. `policy` is locked and `run` saved by the caller, whose metrics say what was decided.
     """
     if config.exploration == "off":
         return

@@ -32,9 +32,10 @@ def rules() -> Fairness:
 def next_runs(*, limit: int) -> list[Next]:
     """Return the runs that a free trainer should try to claim now, first things first; at most `limit`.
 
-    Queued ones whose time has come and those whose holder's lease ran out. The order among tenants is the deficit
-    round robin's; a tenant's own runs go by age. A paused tenant's wait. The rounds that pass before the first one are credited here, to
-    every waiting tenant. Nothing is claimed: two callers may get the same, and `runs.claim_run` decides.
+    Queued ones whose time has come and those whose holder's lease ran out. The order among tenants is the
+    deficit round robin's; a tenant's own runs go by age. A paused tenant's wait. The rounds that pass before
+    the first one are credited here, to every waiting tenant. Nothing is claimed: two callers may get the
+    same, and `runs.claim_run` decides.
     """
     now = clock.now()
     with system_scope("turns of tenants at the trainers"), transaction.atomic():
@@ -75,9 +76,11 @@ def begin(run: TrainingRun) -> None:
 
 
 def charge(run: TrainingRun, seconds: float | None = None) -> None:
-    """Have a run's tenant pay for an attempt that ends in the caller's transaction, which locked and saves the run.
+    """Have a run's tenant pay for an attempt that ends in the caller's transaction,
+    which locked and saves the run.
 
-    `seconds` is what the trainer measured; without it, the time from the claim to the holder's last sign of life.
+    `seconds` is what the trainer measured; without it, the time from the claim to the holder's last sign of
+    life.
     """
     spent = _held_s(run) if seconds is None else max(0.0, seconds)
     run.trainer_s += spent

@@ -31,7 +31,8 @@ class Lineage:
 
 
 def trajectory_staleness(session_id: uuid.UUID, lineage: Lineage) -> tuple[list[int | None], int | None]:
-    """Return the staleness of each turn of a rollout, from its own version, and the rollout's, from its first turn's.
+    """Return the staleness of each turn of a rollout, from its own version,
+    and the rollout's, from its first turn's.
 
     None: on another branch.
     """

@@ -179,7 +179,8 @@ class TrainerAccount(TenantModel):
 
 
 class RolloutGate(TenantModel):
-    """Counts what `attune_admit_rollout` decided for a policy; locking it makes the decisions one after another."""
+    """Counts what `attune_admit_rollout` decided for a policy;
+    locking it makes the decisions one after another."""
 
     policy = models.OneToOneField(Policy, on_delete=models.CASCADE, related_name="rollout_gate")
     admitted = models.PositiveBigIntegerField(default=0, help_text="Rollouts that began: one turn row each.")

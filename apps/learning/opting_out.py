@@ -1,4 +1,5 @@
-"""Users and end users who take no part in training: from the moment they say so, and for what they said before."""
+"""Users and end users who take no part in training:
+from the moment they say so, and for what they said before."""
 
 import uuid
 
@@ -22,11 +23,13 @@ def opt_out(
     user_id: uuid.UUID | None = None,
     end_user_id: uuid.UUID | None = None,
 ) -> OptOut:
-    """Take a user or an end user of a tenant out: no turn of theirs is judged or trained on from now on. Audited.
+    """Take a user or an end user of a tenant out: no turn of theirs is judged or trained on from now on.
 
-    Samples of theirs that wait are set aside; a running step that holds some makes no version (`withdrawn`), and what
-    committed steps have learned stays (erasure undoes that). The same again returns the row that is there. Raises NotFound
-    for who is not of the tenant, or is deleted in this moment.
+    Audited.
+
+    Samples of theirs that wait are set aside; a running step that holds some makes no version (`withdrawn`),
+    and what committed steps have learned stays (erasure undoes that). The same again returns the row that is
+    there. Raises NotFound for who is not of the tenant, or is deleted in this moment.
     """
     who = _who(tenant_id, user_id, end_user_id)
     with transaction.atomic():
@@ -63,7 +66,10 @@ def opt_in(
     user_id: uuid.UUID | None = None,
     end_user_id: uuid.UUID | None = None,
 ) -> bool:
-    """Let a person's turns from now on teach again; what was said before stays out. Returns whether they were out."""
+    """Let a person's turns from now on teach again; what was said before stays out.
+
+    Returns whether they were out.
+    """
     who = _who(tenant_id, user_id, end_user_id)
     with transaction.atomic():
         ended = OptOut.objects.filter(tenant_id=tenant_id, ended_at=None, **who).update(
@@ -77,7 +83,8 @@ def opt_in(
 def _out(
     tenant_id: uuid.UUID, actor: str, who: dict[str, uuid.UUID], *, tries: int = 3
 ) -> tuple[OptOut, bool]:
-    """Return the row by which somebody is out, and whether it was made now: one that is there may end at this moment."""
+    """Return the row by which somebody is out, and whether it was made now:
+    one that is there may end at this moment."""
     try:
         with transaction.atomic():
             return OptOut.objects.create(tenant_id=tenant_id, actor=actor, **who), True

@@ -9,7 +9,8 @@ from apps.learning.config import described, resolve
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Values of the settings that presets speak of; what is not in `times` or `values` is as the platform has it."""
+    """Values of the settings that presets speak of;
+    what is not in `times` or `values` is as the platform has it."""
 
     name: str
     about: str
@@ -33,9 +34,10 @@ def _within(bounds: Mapping[str, Any], value: float) -> float:
     return type(near)(min(max(near, bounds["minimum"]), bounds["maximum"]))
 
 
-# An update's length grows with the learning rate and its noise falls with the batch: a gentle policy takes the mean of
-# more turns, half as far, and is held to the base; a quick one answers to a few turns at once. Its batches come sooner,
-# so the same wait is more steps along the lineage: η doubles, or it would drop what it has just been told.
+# An update's length grows with the learning rate and its noise falls with the batch: a gentle policy takes
+# the mean of more turns, half as far, and is held to the base; a quick one answers to a few turns at once.
+# Its batches come sooner, so the same wait is more steps along the lineage: η doubles, or it would drop what
+# it has just been told.
 PRESETS: tuple[Preset, ...] = (
     Preset("standard", "As the platform has it: right for most.", {}, {}),
     Preset(

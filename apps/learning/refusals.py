@@ -23,7 +23,8 @@ def set_aside(policy_id: uuid.UUID) -> list[Sample]:
 def replay(*, policy: Policy, actor: str, sample_ids: Collection[uuid.UUID] | None = None) -> int:
     """Give samples that were set aside all their tries back, all of the policy's or the ones named; audited.
 
-    Returns how many. Samples that were dropped for another reason (stale, no signal) stay: that reason still holds.
+    Returns how many. Samples that were dropped for another reason (stale, no signal) stay: that reason still
+    holds.
     """
     with transaction.atomic():
         aside = _aside().filter(policy=policy)
@@ -47,7 +48,8 @@ def replay(*, policy: Policy, actor: str, sample_ids: Collection[uuid.UUID] | No
 
 
 def _aside() -> QuerySet[Sample]:
-    """Return what refused steps are the reason for: a sample may have been in one and be dropped for another reason.
+    """Return what refused steps are the reason for:
+    a sample may have been in one and be dropped for another reason.
 
     Shadow samples keep nothing that a step could learn from again: quiet minutes make others.
     """

@@ -129,7 +129,8 @@ def _may_still_be_said(turn: Turn, said: Verdict | None, trajectory: Trajectory 
 
 
 def _without_personal_data(said: Verdict | None, mode: PersonalData) -> tuple[Verdict | None, int]:
-    """Return the verdict without hints that hold personal data, and how many those are: a blank teaches to say blanks."""
+    """Return the verdict without hints that hold personal data, and how many those are:
+    a blank teaches to say blanks."""
     if said is None or mode == PersonalData.OFF:
         return said, 0
     clean = tuple(hint for hint in said.hints if not kinds_in(hint))

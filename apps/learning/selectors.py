@@ -26,7 +26,8 @@ def open_run(policy_id: uuid.UUID) -> TrainingRun | None:
 
 
 def stale(policy_id: uuid.UUID) -> dict[str, int]:
-    """Return how many of the policy's samples were past the staleness bound: dropped, or consumed with less weight."""
+    """Return how many of the policy's samples were past the staleness bound:
+    dropped, or consumed with less weight."""
     samples = Sample.objects.filter(policy_id=policy_id)
     return {
         "dropped": samples.filter(state=SampleState.DROPPED, reason__startswith="stale:").count(),

@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 
 
 def ask_for_unsampled(*, older_than_s: float, limit: int) -> int:
-    """Announce the sampling of finished turns in scope of which all is said and that have no sample; return how many."""
+    """Announce the sampling of finished turns in scope of which all is said and that have no
+    sample; return how many."""
     now = timezone.now()
     verdicts = Judgement.objects.filter(turn=OuterRef("pk")).exclude(state=JudgementState.PENDING)
     told = Feedback.objects.filter(turn=OuterRef("pk"))
@@ -76,7 +77,8 @@ def announce_queued(*, older_than_s: float) -> int:
 
 
 def ask_to_publish_created(*, older_than_s: float) -> int:
-    """Announce the publishing of versions in scope that are only created for longer than this; return how many."""
+    """Announce the publishing of versions in scope that are only created for longer
+    than this; return how many."""
     before = timezone.now() - dt.timedelta(seconds=older_than_s)
     with transaction.atomic():
         waiting = list(AdapterVersion.objects.filter(state=VersionState.CREATED, created_at__lt=before))

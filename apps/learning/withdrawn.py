@@ -1,7 +1,7 @@
 """Samples that may teach no more: their person takes no part any longer, or wants something else by now.
 
-Looked at when a run takes its batch and once more when its step is committed, so that what was said in between counts:
-a version is made of what its people still agree to, or it is not made.
+Looked at when a run takes its batch and once more when its step is committed, so that what was said in
+between counts: a version is made of what its people still agree to, or it is not made.
 """
 
 import uuid
@@ -20,7 +20,8 @@ from kernel.locks import locked
 
 
 def withdraw(policy: Policy, *, run: TrainingRun | None = None) -> int:
-    """Set aside what may teach no more of the samples that wait, or of those that `run` holds; return how many.
+    """Set aside what may teach no more of the samples that wait,
+    or of those that `run` holds; return how many.
 
     In the caller's transaction, which has the policy locked.
     """
@@ -56,12 +57,14 @@ def set_aside(ids: Iterable[uuid.UUID], state: SampleState, reason: Reason) -> i
 
 
 def keep_no_words(ids: Iterable[uuid.UUID]) -> None:
-    """Empty what shadow samples among these (locked by the caller) would have taught: they are over, the words stay with the wishes."""
+    """Empty what shadow samples among these (locked by the caller) would have taught:
+    they are over, the words stay with the wishes."""
     Sample.objects.filter(id__in=list(ids), source=TurnKind.SHADOW).update(hints=[])
 
 
 def _unwanted(policy: Policy, taught: Iterable[tuple[uuid.UUID, Any, str | None]]) -> set[uuid.UUID]:
-    """Return the shadow samples, given as (id, preferences, text), that teach what is not wanted in these words by now.
+    """Return the shadow samples, given as (id, preferences, text),
+    that teach what is not wanted in these words by now.
 
     It may be deleted, overruled, worded anew, or rest on nothing since the session that said it is gone.
     """

@@ -66,7 +66,8 @@ class Standing:
 def standing(policy: Policy) -> Standing | str:
     """Return what the one person of a policy wants, or why nothing can be taught.
 
-    Weights are one for everybody that a policy serves: what one of several people wants stays in that one's prompts.
+    Weights are one for everybody that a policy serves: what one of several people wants stays in that one's
+    prompts.
     """
     found = list(wanted_of(policy.pk).order_by("-pinned", "-last_seen", "id"))
     people = {Person(row.policy_id, row.user_id, row.end_user_id) for row in found}
@@ -92,7 +93,8 @@ def standing(policy: Policy) -> Standing | str:
 def still_stands(policy: Policy, stands: Standing) -> bool:
     """Return whether the same is wanted as when `stands` was read, word for word, and may be taught.
 
-    Nobody takes it back until the caller's transaction ends: who deletes a wish, or the session that it rests on, waits.
+    Nobody takes it back until the caller's transaction ends: who deletes a wish, or the session that it rests
+    on, waits.
     """
     stands.person.lock()
     now = standing(policy)

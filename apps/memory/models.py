@@ -125,7 +125,10 @@ class Preference(TenantModel):
 
 
 class Evidence(TenantModel):
-    """That a turn's judgement or correction said it. Goes with its turn: what nothing rests on is told no more."""
+    """That a turn's judgement or correction said it.
+
+    Goes with its turn: what nothing rests on is told no more.
+    """
 
     preference = models.ForeignKey(Preference, on_delete=models.CASCADE, related_name="evidence")
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="+")

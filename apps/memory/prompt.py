@@ -17,8 +17,8 @@ _QUOTES = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u201f\u00ab\u00bb\uff
 def told(found: Mapping[str, Any] | None) -> Told | None:
     """Return the block for a prompt, given what `attune_memory` found; None where there is nothing to tell.
 
-    The entries come strongest first; those that the token budget has room for are told, in the order in which they were
-    first said, so that a block changes only when what is told changes.
+    The entries come strongest first; those that the token budget has room for are told, in the order in which
+    they were first said, so that a block changes only when what is told changes.
     """
     if not found or not found["on"]:
         return None
@@ -46,7 +46,8 @@ def told(found: Mapping[str, Any] | None) -> Told | None:
 
 
 def block(lines: Sequence[str]) -> str:
-    """Return the text that follows the operator's own: a heading that says whose words these are, and the fenced list."""
+    """Return the text that follows the operator's own:
+    a heading that says whose words these are, and the fenced list."""
     return "\n".join([HEADING, *lines])
 
 

@@ -1,4 +1,7 @@
-"""When two wishes are one: said in other words, or the one says all that the other does, and more. No model is asked."""
+"""When two wishes are one: said in other words, or the one says all that the other does, and more.
+
+No model is asked.
+"""
 
 import re
 from dataclasses import dataclass
@@ -28,10 +31,11 @@ class Wish:
 
 
 def is_same(one: Wish, other: Wish) -> bool:
-    """Return whether two say the same: nearly the same words, or the same of the same topics but for how it is asked for.
+    """Return whether two say the same: nearly the same words,
+    or the same of the same topics but for how it is asked for.
 
-    "Cut it down to one short sentence" and "Say it in one short sentence, and stop" are one wish. Where no topic is known,
-    how it is asked for may be all that it says ("Explain the code", "Skip the code").
+    "Cut it down to one short sentence" and "Say it in one short sentence, and stop" are one wish. Where no
+    topic is known, how it is asked for may be all that it says ("Explain the code", "Skip the code").
     """
     if set(one.topics) != set(other.topics):
         return False
@@ -39,7 +43,8 @@ def is_same(one: Wish, other: Wish) -> bool:
 
 
 def says_more(one: Wish, other: Wish) -> bool:
-    """Return whether `one` says all that `other` does and more of its form: "a numbered list of three points", "a numbered list".
+    """Return whether `one` says all that `other` does and more of its form:
+    "a numbered list of three points", "a numbered list".
 
     Whatever else it adds may limit when it holds ("short answers at work"), or deny something.
     """

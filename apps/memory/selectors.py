@@ -29,7 +29,8 @@ from apps.memory.prompt import cost_of
 def with_words(rows: QuerySet[Preference]) -> QuerySet[Any]:
     """Add `words` (what is told), `evidence_count`, `first_seen` and `last_seen` to preferences.
 
-    Without words of its own a preference has those of its oldest evidence; without either it is told to nobody.
+    Without words of its own a preference has those of its oldest evidence; without either it is told to
+    nobody.
     """
     evidence = Evidence.objects.filter(preference=OuterRef("pk"))
     overheard = Subquery(evidence.order_by("created_at", "id").values("words")[:1])
@@ -58,8 +59,8 @@ def with_session_counts(rows: QuerySet[Preference]) -> QuerySet[Any]:
 def wanted_of(policy_id: uuid.UUID) -> QuerySet[Any]:
     """Return what people want of a policy, told or learned already, with the words that say it.
 
-    What nobody typed has words as long as a turn that said it is there; what may be about one answer only counts once two
-    sessions said it.
+    What nobody typed has words as long as a turn that said it is there; what may be about one answer only
+    counts once two sessions said it.
     """
     held = Preference.objects.filter(policy_id=policy_id, state__in=HOLDING)
     said = Q(general=True) | Q(pinned=True) | ~Q(own_words="") | Q(session_count__gte=2)
@@ -84,7 +85,8 @@ def setting_of(policy_id: uuid.UUID) -> MemorySetting:
 
 
 def tokens_saved(row: Any) -> int:
-    """Return how many prompt tokens a learned preference (with its words) has saved: its cost for each request since."""
+    """Return how many prompt tokens a learned preference (with its words) has saved:
+    its cost for each request since."""
     if row.held_since is None:
         return 0
     requests = Turn.objects.filter(

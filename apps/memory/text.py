@@ -1,4 +1,5 @@
-"""Words of people, made fit to stand in a prompt as data: one line, bounded, nothing invisible, no orders to the operator."""
+"""Words of people, made fit to stand in a prompt as data:
+one line, bounded, nothing invisible, no orders to the operator."""
 
 import hashlib
 import re
@@ -40,7 +41,8 @@ class Compared:
 
 
 def checked(text: str, *, field: str = "text") -> str:
-    """Return what a person typed as one line; raises InvalidInput, which names the field and the limit, or RefusedText."""
+    """Return what a person typed as one line; raises InvalidInput,
+    which names the field and the limit, or RefusedText."""
     if len(text) > 4 * LONGEST:  # before anything reads all of it
         raise _too_long(field)
     for character in text:
@@ -66,7 +68,8 @@ def checked(text: str, *, field: str = "text") -> str:
 
 
 def overheard(text: str) -> tuple[list[str], list[str]]:
-    """Return (kept, reasons): the preferences in a hint or correction, one a sentence, and why others are not kept."""
+    """Return (kept, reasons): the preferences in a hint or correction, one a sentence,
+    and why others are not kept."""
     kept: list[str] = []
     reasons: list[str] = []
     if len(text) > 4 * LONGEST:

@@ -1,4 +1,7 @@
-"""What a preference speaks about, so that "shorter" and "longer" are known to exclude each other. No model is asked."""
+"""What a preference speaks about, so that "shorter" and "longer" are known to exclude each other.
+
+No model is asked.
+"""
 
 import re
 from collections.abc import Iterable
@@ -120,7 +123,8 @@ def is_general(text: str) -> bool:
 
 
 def _is_denied(before: str, after: str) -> bool:
-    """Return whether what stands between two texts is not wanted: denied, or left out and not kept from being so."""
+    """Return whether what stands between two texts is not wanted:
+    denied, or left out and not kept from being so."""
     left = _LEFT_OUT.match(before)
     if left is None and _OUT.match(after) is not None:
         left = _LEFT.match(before)
@@ -134,7 +138,8 @@ def _is_denied(before: str, after: str) -> bool:
 
 
 def _without_doubt(found: set[str]) -> set[str]:
-    """Leave topics out about which one preference says two things: "long, not short" was read already, this is no wish."""
+    """Leave topics out about which one preference says two things:
+    "long, not short" was read already, this is no wish."""
     topics = [topic for topic, _ in _split(found)]
     return {one for one in found if topics.count(one.partition(":")[0]) == 1}
 

@@ -53,7 +53,8 @@ def not_running() -> str | None:
 
 
 def _ask_for_connections_directly() -> None:
-    """Open connections without a pool, which goes on trying for long: a command has somebody who waits for it."""
+    """Open connections without a pool, which goes on trying for long:
+    a command has somebody who waits for it."""
     try:
         options: dict[str, Any] = settings.DATABASES["default"].setdefault("OPTIONS", {})
     except ImproperlyConfigured:  # Django says it, or does without
@@ -70,7 +71,8 @@ def _database() -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the reason of a failed connection, of which libpq says first what it tried and then what may help."""
+    """Return the reason of a failed connection,
+    of which libpq says first what it tried and then what may help."""
     first = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
     return first.rpartition("failed: ")[2]
 

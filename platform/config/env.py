@@ -67,7 +67,8 @@ def path(name: str, default: Path) -> Path:
 
 
 ADOPTED = "ATTUNE_ADOPTED"
-"""Holds the names of the variables that `adopt` set, so that a platform that is started anew can do without them."""
+"""Holds the names of the variables that `adopt` set,
+so that a platform that is started anew can do without them."""
 
 
 def adopt(file: Path) -> None:

@@ -1,4 +1,5 @@
-"""What the description of /api says that the views do not: how callers are known, and what errors look like."""
+"""What the description of /api says that the views do not:
+how callers are known, and what errors look like."""
 
 from typing import Any
 
@@ -9,7 +10,8 @@ from kernel.tenancy import system_scope
 
 
 class Generator(SchemaGenerator):
-    """Describes views with all tenants in scope: it makes querysets to look at their models and reads no row."""
+    """Describes views with all tenants in scope:
+    it makes querysets to look at their models and reads no row."""
 
     def get_schema(self, *args: Any, **kwargs: Any) -> Any:
         """Return the description."""

@@ -39,8 +39,8 @@ class Login:
 def bootstrap(url: str, *, login: Login | None = None) -> str:
     """Make what is missing of the database in `url` and its roles; returns the URL that processes use.
 
-    With `login` that is the login's own URL, which cannot become the owner. Without, the user of `url` itself is
-    allowed to become the three roles.
+    With `login` that is the login's own URL, which cannot become the owner. Without, the user of `url` itself
+    is allowed to become the three roles.
     """
     for attempt in range(10):
         try:
@@ -161,7 +161,8 @@ def _ensure_grants(connection: Connection) -> None:
 
 
 def main() -> int:
-    """Prepare the database of DATABASE_URL through DATABASE_OWNER_URL (or itself): for deployments, before `migrate`."""
+    """Prepare the database of DATABASE_URL through DATABASE_OWNER_URL (or itself):
+    for deployments, before `migrate`."""
     url = os.environ["DATABASE_URL"]
     try:
         bootstrap_for(os.environ.get("DATABASE_OWNER_URL") or url, url)

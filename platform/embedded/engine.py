@@ -18,8 +18,8 @@ from embedded.home import write_private
 TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
-# distinct adapters in a batch, and adapters kept loaded: without and with a GPU. Without one a batch has as many
-# slots as requests: then none ever waits for a slot, and a slot costs the size of an adapter
+# distinct adapters in a batch, and adapters kept loaded: without and with a GPU. Without one a batch has as
+# many slots as requests: then none ever waits for a slot, and a slot costs the size of an adapter
 BATCH_SLOTS = (8, 8)
 LOADED_SLOTS = (24, 64)
 
@@ -28,8 +28,8 @@ LOADED_SLOTS = (24, 64)
 class Engine:
     """One server on this machine.
 
-    `device` is "cpu" or "cuda"; `max_rank` bounds the rank of every adapter. Slots: distinct adapters in one batch
-    (the base takes one of them) and adapters kept loaded.
+    `device` is "cpu" or "cuda"; `max_rank` bounds the rank of every adapter. Slots: distinct adapters in one
+    batch (the base takes one of them) and adapters kept loaded.
     """
 
     model: Path
@@ -83,7 +83,8 @@ class Engine:
         return common | {"mem-fraction-static": 0.5}
 
     def command(self, config: Path) -> list[str]:
-        """Return the command line. The options go to `config` (NAME.yaml): they hold keys, and `ps` shows command lines."""
+        """Return the command line. The options go to `config` (NAME.yaml):
+        they hold keys, and `ps` shows command lines."""
         write_private(config, json.dumps(self.options(), indent=2))  # JSON is YAML
         return [sys.executable, "-m", "embedded.serve", str(config)]
 
@@ -101,7 +102,8 @@ class Engine:
         return {**base, **added}
 
     def ready(self, *, timeout_s: float = 2.0) -> bool:
-        """Return whether the server takes requests. (`/health` would generate a token, which takes a second.)"""
+        """Return whether the server takes requests.
+        (`/health` would generate a token, which takes a second.)"""
         return answers(f"{self.url}/ready", key=self.api_key, timeout_s=timeout_s)
 
 
@@ -116,7 +118,10 @@ def answers(url: str, *, key: str = "", timeout_s: float = 2.0) -> bool:
 
 
 def has_nvidia_gpu() -> bool:
-    """Return whether this machine has an NVIDIA GPU with a working driver. ATTUNE_DEVICE=cpu or cuda overrides it."""
+    """Return whether this machine has an NVIDIA GPU with a working driver.
+
+    ATTUNE_DEVICE=cpu or cuda overrides it.
+    """
     chosen = os.environ.get("ATTUNE_DEVICE", "")
     if chosen:
         return chosen == "cuda"
@@ -125,7 +130,8 @@ def has_nvidia_gpu() -> bool:
 
 
 def main() -> int:
-    """Become a server for the settings in the environment: `python -m embedded.engine [PORT]`, for deployments."""
+    """Become a server for the settings in the environment:
+    `python -m embedded.engine [PORT]`, for deployments."""
     gpu = has_nvidia_gpu()
     engine = Engine(
         model=Path(os.environ["MODEL_PATH"]),

@@ -1,8 +1,9 @@
 """Run a program as somebody else than root, even where that user could not walk to its files.
 
-Postgres refuses to run as root. As root we hand it to an ordinary system user. Where the environment or the home
-lies under a directory that only root may enter, that user could not even reach the program; instead of copying it
-around or opening directories, the process keeps one kernel capability: to pass directories it could not enter.
+Postgres refuses to run as root. As root we hand it to an ordinary system user. Where the environment or the
+home lies under a directory that only root may enter, that user could not even reach the program; instead of
+copying it around or opening directories, the process keeps one kernel capability: to pass directories it
+could not enter.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Identity:
     def assume(self) -> None:
         """Become this user for good. Runs in a child between fork and exec."""
         if self.capability is not None:
-            # keeps capabilities over the change of user, and lets access(2) count them, which Postgres asks first
+            # keeps capabilities over the change of user, and lets access(2) count them,
+            # which Postgres asks first
             _check(_libc.prctl(_PR_SET_SECUREBITS, _NO_SETUID_FIXUP, 0, 0, 0))
         os.setgroups([])
         os.setresgid(self.gid, self.gid, self.gid)

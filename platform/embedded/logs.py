@@ -1,4 +1,7 @@
-"""Log files with an upper bound. The writing process keeps its descriptor: the file is copied aside and cut."""
+"""Log files with an upper bound.
+
+The writing process keeps its descriptor: the file is copied aside and cut.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ def open_log(path: Path) -> IO[bytes]:
 
 
 def bound(path: Path, *, largest: int = LARGEST) -> None:
-    """Move a log's content to `NAME.1` once it is over the bound. Lines written at that very moment may be lost."""
+    """Move a log's content to `NAME.1` once it is over the bound.
+
+    Lines written at that very moment may be lost.
+    """
     try:
         if path.stat().st_size <= largest:
             return

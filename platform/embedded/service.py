@@ -30,9 +30,9 @@ def always() -> bool:
 class Service:
     """How to run one process.
 
-    `command` is asked again at each start, after `prepare`. `after`: names of what must be ready (or done) before the
-    first start. `once`: it is expected to end with 0 (a migration, say). `ready` is asked until it says yes, and
-    then every few seconds.
+    `command` is asked again at each start, after `prepare`. `after`: names of what must be ready (or done)
+    before the first start. `once`: it is expected to end with 0 (a migration, say). `ready` is asked until it
+    says yes, and then every few seconds.
     """
 
     name: str
@@ -127,7 +127,8 @@ class Unit:
         return wait
 
     def check(self) -> bool:
-        """Ask how a running process is doing, where it is time to; returns whether it has just become ready."""
+        """Ask how a running process is doing, where it is time to;
+        returns whether it has just become ready."""
         now = time.monotonic()
         if self.state is State.STARTING:
             if not self.service.once and self.service.ready():

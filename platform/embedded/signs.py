@@ -1,4 +1,5 @@
-"""Signs that a process is ready, where it does not answer requests: a line in its log, or simply staying alive."""
+"""Signs that a process is ready, where it does not answer requests:
+a line in its log, or simply staying alive."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ class Lasting:
 
 
 def responds(url: str) -> Callable[[], bool]:
-    """Return a sign that holds while a server answers `url`, be it with an error: starting it again mends none."""
+    """Return a sign that holds while a server answers `url`, be it with an error:
+    starting it again mends none."""
 
     def ready() -> bool:
         try:

@@ -23,7 +23,8 @@ LAST_ONES_S = 4.0  # what the databases have for stopping, after all others
 class Supervisor:
     """Runs a set of services until it is asked to stop.
 
-    It owns its process: whatever lives below it and belongs to no running service is taken for a leftover and ended.
+    It owns its process: whatever lives below it and belongs to no running service is taken for a leftover and
+    ended.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Postgres and Valkey for a while: fast, unsafe, in a folder that is removed afterwards.
 
-`python -m embedded.throwaway -- COMMAND ...` runs a command with DATABASE_URL and REDIS_URL set and returns its exit
-code. `python -m embedded.throwaway --folder F --port P --password W --until PID` keeps the two servers until that
-process ends: the tests use it, so that a killed test run leaves nothing behind.
+`python -m embedded.throwaway -- COMMAND ...` runs a command with DATABASE_URL and REDIS_URL set and returns
+its exit code. `python -m embedded.throwaway --folder F --port P --password W --until PID` keeps the two
+servers until that process ends: the tests use it, so that a killed test run leaves nothing behind.
 """
 
 from __future__ import annotations

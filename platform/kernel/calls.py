@@ -1,7 +1,7 @@
 """Calls of SQL functions as data: what a service asks of the database, apart from who carries it there.
 
-A service that is written as a plan runs the same way in a thread with Django's connection (`run`) and on an event
-loop that sends the calls of many requests together.
+A service that is written as a plan runs the same way in a thread with Django's connection (`run`) and on an
+event loop that sends the calls of many requests together.
 """
 
 from collections.abc import Generator
@@ -18,8 +18,8 @@ T = TypeVar("T")
 class Call:
     """A call of a function that takes one JSON object and returns one, in a transaction of its own.
 
-    It may be made twice where the first answer was lost, and must be harmless then. `function` is a name from our
-    own code, never from outside.
+    It may be made twice where the first answer was lost, and must be harmless then. `function` is a name from
+    our own code, never from outside.
     """
 
     function: str

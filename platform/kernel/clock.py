@@ -1,7 +1,7 @@
 """The one clock that all processes have in common: the database's.
 
-By it leases are given, held and found to be over: a machine whose own clock is wrong by more than a lease would take
-everybody's work from them, or keep what it no longer does.
+By it leases are given, held and found to be over: a machine whose own clock is wrong by more than a lease
+would take everybody's work from them, or keep what it no longer does.
 """
 
 import datetime as dt

@@ -1,7 +1,9 @@
-"""What a field says where it refuses a value: what its limit is, and what to do. In forms of pages as under /api.
+"""What a field says where it refuses a value: what its limit is, and what to do.
 
-Django, its REST framework and its filters have texts of their own for this, each in another tone. Here they stand once, by
-the codes of these libraries, with the places that Django fills in.
+In forms of pages as under /api.
+
+Django, its REST framework and its filters have texts of their own for this, each in another tone. Here they
+stand once, by the codes of these libraries, with the places that Django fills in.
 """
 
 from collections.abc import Mapping
@@ -44,7 +46,8 @@ _KINDS: tuple[tuple[type[forms.Field], str], ...] = (
 
 
 def words_for(code: str, kind: str = "") -> str | None:
-    """Return what is said of a value, with places as in `%(limit_value)s`; None for a code that others speak for."""
+    """Return what is said of a value, with places as in `%(limit_value)s`;
+    None for a code that others speak for."""
     return _OF_KIND.get((code, kind)) or _OF_ANY.get(code)
 
 
@@ -54,7 +57,8 @@ def kind_of(field: forms.Field) -> str:
 
 
 def speak(field: Any, kind: str) -> None:
-    """Let one field of a serializer or of a filter refuse in these words; what it shares with others stays as it is."""
+    """Let one field of a serializer or of a filter refuse in these words;
+    what it shares with others stays as it is."""
     for code in field.error_messages:
         if words := words_for(code, kind):
             field.error_messages[code] = sentence(words)

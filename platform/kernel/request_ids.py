@@ -1,4 +1,5 @@
-"""Every request to the web has an id: in its answer, on pages that say that something went wrong, and in the log."""
+"""Every request to the web has an id: in its answer,
+on pages that say that something went wrong, and in the log."""
 
 import logging
 import secrets
@@ -11,7 +12,10 @@ _NAME = "attune_request_id"
 
 
 class RequestIdMiddleware:
-    """Give each request an id and send it along. A client's own is not taken: nobody chooses what a log says."""
+    """Give each request an id and send it along.
+
+    A client's own is not taken: nobody chooses what a log says.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -13,7 +13,8 @@ def load_addresses() -> None:
 
 
 def load_templates() -> None:
-    """Compile every page (*.html), its own and those of the installed apps; mails (*.txt) wait until one is sent."""
+    """Compile every page (*.html), its own and those of the installed apps;
+    mails (*.txt) wait until one is sent."""
     for engine in engines.all():
         for directory in map(Path, engine.template_dirs):
             for path in sorted(directory.rglob("*.html")):
@@ -26,8 +27,8 @@ def load_templates() -> None:
 def settle() -> None:
     """Take what is loaded out of all later garbage collections.
 
-    It lives as long as the process does, and a full collection walks all of it: some 200,000 objects, for about a tenth
-    of a second in which nobody is answered, every few hundred requests.
+    It lives as long as the process does, and a full collection walks all of it: some 200,000 objects, for
+    about a tenth of a second in which nobody is answered, every few hundred requests.
     """
     gc.collect()
     gc.freeze()

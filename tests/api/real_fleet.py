@@ -1,4 +1,5 @@
-"""Two real engines that the registry knows, what starts gateways for them, and clients that ask in all ways."""
+"""Two real engines that the registry knows, what starts gateways for them,
+and clients that ask in all ways."""
 
 import json
 import uuid

@@ -1,4 +1,5 @@
-"""Several engines behind the gateway: a request that finds one gone or unwilling is answered by another, once."""
+"""Several engines behind the gateway: a request that finds one gone or unwilling is
+answered by another, once."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""Requests that nobody sends by mistake: each has an answer in the one shape, and the next request is served."""
+"""Requests that nobody sends by mistake: each has an answer in the one shape,
+and the next request is served."""
 
 import json
 import socket

@@ -1,4 +1,5 @@
-"""A key of some policies at the gateway: the others do not exist for it, on every process from the next request on."""
+"""A key of some policies at the gateway: the others do not exist for it,
+on every process from the next request on."""
 
 import uuid
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""The dashboard's playground asks the gateway as everybody does; what it says is stored, and never trained on."""
+"""The dashboard's playground asks the gateway as everybody does;
+what it says is stored, and never trained on."""
 
 import json
 from typing import Any

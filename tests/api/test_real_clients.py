@@ -1,7 +1,8 @@
-"""The clients that people have, unchanged, against a real gateway and a real engine with a model of random weights.
+"""The clients that people have, unchanged,
+against a real gateway and a real engine with a model of random weights.
 
-What such a model says means nothing; that it is the same however it is asked for, and exactly what the ledger holds,
-does. Its calls are forced through the engine's grammar: by itself it would never make one.
+What such a model says means nothing; that it is the same however it is asked for, and exactly what the ledger
+holds, does. Its calls are forced through the engine's grammar: by itself it would never make one.
 """
 
 import itertools

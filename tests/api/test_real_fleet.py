@@ -180,7 +180,8 @@ def test_the_whole_contract_at_once_on_two_gateways_and_two_engines(
 
 
 def sessions_stay_apart(talked: list[tuple[Somebody, list[Answer]]]) -> None:
-    """Both tenants gave their sessions the same names: each has its own, with its own turns in their order."""
+    """Both tenants gave their sessions the same names:
+    each has its own, with its own turns in their order."""
     for somebody, talk in talked:
         (session,) = {one.session for one in talk}
         with tenant_scope(somebody.tenant.id):
@@ -218,7 +219,8 @@ def an_engine_dies(
     gateways: list[GatewayProcess],
     *people: Somebody,
 ) -> None:
-    """One engine is killed under streams that have begun, under whole replies, and before requests know of it."""
+    """One engine is killed under streams that have begun, under whole replies,
+    and before requests know of it."""
     known = {name for somebody in people for name in by_id(somebody)}
     url_of = dict(EngineRow.objects.values_list("id", "url"))
 

@@ -74,7 +74,8 @@ def test_a_retry_of_a_running_request_waits_for_its_reply(
 def test_waiting_for_a_twin_is_one_request(
     chat: Chat, somebody: Somebody, valkey: redis.Redis, engine: FakeEngine
 ) -> None:
-    """However often it looks whether the first one has ended, it takes one place and one request of its key's."""
+    """However often it looks whether the first one has ended,
+    it takes one place and one request of its key's."""
     set_limit(
         tenant_id=somebody.tenant.id,
         key_id=somebody.key.id,

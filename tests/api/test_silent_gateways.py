@@ -1,4 +1,5 @@
-"""Gateways that die, and gateways that only seem to: stopped, swapped out, or on a machine that was paused."""
+"""Gateways that die, and gateways that only seem to:
+stopped, swapped out, or on a machine that was paused."""
 
 import datetime as dt
 import threading
@@ -212,7 +213,8 @@ def test_a_repeated_idempotency_key_is_answered_soon_after_its_gateway_died(
 
 
 def wait_for_beats(holder: uuid.UUID | None) -> None:
-    """Wait until a holder was seen again, and again: a row may be made by who looks for it, time goes on by beats."""
+    """Wait until a holder was seen again, and again:
+    a row may be made by who looks for it, time goes on by beats."""
     with system_scope("tests"):
         seen = TurnHolder.objects.filter(id=holder).values_list("seen_at", flat=True)
         wait_for(seen.exists)

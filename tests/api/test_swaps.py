@@ -1,4 +1,5 @@
-"""New versions go live every moment on two engines while requests keep coming: none fails, none waits for it."""
+"""New versions go live every moment on two engines while requests keep coming:
+none fails, none waits for it."""
 
 import asyncio
 import threading

@@ -1,7 +1,9 @@
-"""Looking at pages as people have them, in every width and theme: nothing cut or pushed out, nothing that axe-core finds
-serious, no word on the browser's console, and a policy that lets in no inline code.
+"""Looking at pages as people have them, in every width and theme:
+nothing cut or pushed out, nothing that axe-core finds serious, no word on the browser's console, and a policy
+that lets in no inline code.
 
-With `ATTUNE_SCREENSHOTS=docs/pages` the pictures are written there; `ATTUNE_PAGES` names those wanted, where not all are.
+With `ATTUNE_SCREENSHOTS=docs/pages` the pictures are written there; `ATTUNE_PAGES` names those wanted, where
+not all are.
 """
 
 import io
@@ -109,7 +111,8 @@ class Looker:
         self._dress(WIDTHS[0], SCHEMES[0])
 
     def _dress(self, width: int, scheme: str, *, anew: bool = False) -> None:
-        """Let the window have this width and theme, and the page drawn in it; `anew` where it knows them when it loads."""
+        """Let the window have this width and theme, and the page drawn in it;
+        `anew` where it knows them when it loads."""
         self.page.set_viewport_size({"width": width, "height": HEIGHT})
         self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
         if anew:

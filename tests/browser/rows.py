@@ -240,7 +240,8 @@ def _version(rows: Rows, parent: AdapterVersion, when: dt.datetime, part: float)
 
 
 def _learned_from(rows: Rows, parent: AdapterVersion, run: TrainingRun, when: dt.datetime) -> None:
-    """Let a run have learned from what the version before it answered; some of it waited for a step too long."""
+    """Let a run have learned from what the version before it answered;
+    some of it waited for a step too long."""
     ready = Sample.objects.filter(tenant=rows.tenant, version=parent, state=SampleState.READY)
     given = list(ready.order_by("turn__created_at").values_list("pk", flat=True))
     taken = Sample.objects.filter(pk__in=given)
@@ -249,7 +250,8 @@ def _learned_from(rows: Rows, parent: AdapterVersion, run: TrainingRun, when: dt
 
 
 def _checked(rows: Rows, version: AdapterVersion, part: float) -> None:
-    """Let a version have been checked as one is before it answers: its files, an engine, replies to held-out questions."""
+    """Let a version have been checked as one is before it answers:
+    its files, an engine, replies to held-out questions."""
     replies = {
         "passes": round(5 + 9 * part),
         "of": 16,

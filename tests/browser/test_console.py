@@ -1,4 +1,5 @@
-"""The operators' console in a browser: every list and row of it opens without a fault, its main pages in every size."""
+"""The operators' console in a browser: every list and row of it opens without a fault,
+its main pages in every size."""
 
 import pytest
 from django.contrib import admin

@@ -1,4 +1,5 @@
-"""The Data page in a real browser: an archive asked for, watched, fetched and opened; what is deleted only by its name."""
+"""The Data page in a real browser: an archive asked for, watched, fetched and opened;
+what is deleted only by its name."""
 
 import datetime as dt
 import hashlib

@@ -1,4 +1,5 @@
-"""A message of a megabyte that holds HTML, JavaScript and right-to-left text leaves its page whole and safe."""
+"""A message of a megabyte that holds HTML,
+JavaScript and right-to-left text leaves its page whole and safe."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""Pages that are empty, under way or refuse something, and what stands in their place when they cannot be shown."""
+"""Pages that are empty, under way or refuse something,
+and what stands in their place when they cannot be shown."""
 
 import datetime as dt
 

@@ -1,4 +1,5 @@
-"""Clients chat on while every process of `make up` is killed in turn: what they saw whole is in the ledger, whole."""
+"""Clients chat on while every process of `make up` is killed in turn:
+what they saw whole is in the ledger, whole."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ class Seen:
 
 
 class Client(threading.Thread):
-    """Holds one session after another: a question, a complaint; keeps what it saw whole, counts what failed."""
+    """Holds one session after another: a question, a complaint;
+    keeps what it saw whole, counts what failed."""
 
     def __init__(self, platform: PlatformProcess) -> None:
         super().__init__(daemon=True)

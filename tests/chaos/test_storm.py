@@ -1,4 +1,7 @@
-"""Three minutes of kill -9 on everything: Postgres, Valkey, relays, workers, beat, trainers. Nothing is lost or done twice."""
+"""Three minutes of kill -9 on everything: Postgres, Valkey, relays, workers, beat, trainers.
+
+Nothing is lost or done twice.
+"""
 
 import json
 import os

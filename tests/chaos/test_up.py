@@ -1,4 +1,5 @@
-"""`make up` under `kill -9`: every process comes back, nothing acknowledged is lost, nothing is left behind."""
+"""`make up` under `kill -9`: every process comes back,
+nothing acknowledged is lost, nothing is left behind."""
 
 from __future__ import annotations
 

@@ -14,7 +14,10 @@ BATCH = 2
 
 @pytest.fixture(scope="session")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformProcess]:
-    """Return the running platform. A step takes two samples and a large learning rate, so that one step shows."""
+    """Return the running platform.
+
+    A step takes two samples and a large learning rate, so that one step shows.
+    """
     folder = tmp_path_factory.mktemp("e2e")
     model = build_tiny_model(folder / "model")
     started = PlatformProcess(

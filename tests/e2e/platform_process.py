@@ -22,7 +22,8 @@ from embedded.postgres import Postgres
 
 
 class PlatformProcess:
-    """Starts `python -m embedded.up`, waits until it is ready, and ends it with everything that it started."""
+    """Starts `python -m embedded.up`, waits until it is ready,
+    and ends it with everything that it started."""
 
     def __init__(self, home: Path, **variables: str) -> None:
         self.home = Home(home)
@@ -118,7 +119,8 @@ class PlatformProcess:
         )
 
     def until(self, holds: Callable[[], bool], *, within_s: float, what: str) -> None:
-        """Wait for a condition; a platform that ends meanwhile, or takes too long, fails with its logs' ends."""
+        """Wait for a condition; a platform that ends meanwhile, or takes too long,
+        fails with its logs' ends."""
         end = time.monotonic() + within_s
         while not holds():
             assert self._process is not None

@@ -1,4 +1,5 @@
-"""`manage.py demo` by itself: it starts the platform, talks, reports, says what it missed, and stops everything."""
+"""`manage.py demo` by itself: it starts the platform, talks, reports,
+says what it missed, and stops everything."""
 
 from __future__ import annotations
 

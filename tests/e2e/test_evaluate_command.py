@@ -1,4 +1,5 @@
-"""`manage.py evaluate_personalization` by itself: it starts the platform, talks, trains, is out of time, and goes on later."""
+"""`manage.py evaluate_personalization` by itself:
+it starts the platform, talks, trains, is out of time, and goes on later."""
 
 from __future__ import annotations
 

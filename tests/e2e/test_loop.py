@@ -57,7 +57,10 @@ def ask(
 
 
 def complain(platform: PlatformProcess, model: str) -> list[Answer]:
-    """Hold as many sessions as a step needs samples: a question, then a complaint. Returns the first replies."""
+    """Hold as many sessions as a step needs samples: a question, then a complaint.
+
+    Returns the first replies.
+    """
     first = []
     for _ in range(BATCH):
         session = f"e2e-{uuid.uuid4().hex[:12]}"

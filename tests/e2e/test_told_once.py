@@ -1,4 +1,5 @@
-"""Told once, for real: the complaint is in the next prompt within seconds, and is gone when its session is."""
+"""Told once, for real: the complaint is in the next prompt within seconds,
+and is gone when its session is."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """What the trainer is told and what it answers. No torch: whoever speaks to the trainer imports only this.
 
-Lines on the child's standard input are `StepRequest`, `StepsRequest`, `InitRequest`, `ScoreRequest` or `Ping`; lines on its
-standard output are `Ready`, `Pong`, `ProgressEvent`, `StepReport`, `ScoreReport` or `ErrorLine`. Each has a
-`kind`. Every log-probability is in nats; every length in tokens; every duration in seconds.
+Lines on the child's standard input are `StepRequest`, `StepsRequest`, `InitRequest`, `ScoreRequest` or
+`Ping`; lines on its standard output are `Ready`, `Pong`, `ProgressEvent`, `StepReport`, `ScoreReport` or
+`ErrorLine`. Each has a `kind`. Every log-probability is in nats; every length in tokens; every duration in
+seconds.
 """
 
 from trainer.codec import ContractError

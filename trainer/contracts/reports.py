@@ -51,7 +51,8 @@ class Artefact(Contract):
     dir: Name
     """Where it lies."""
     hash: Sha256
-    """Version hash: SHA-256 of the bytes of adapter_model.safetensors followed by those of adapter_config.json."""
+    """Version hash: SHA-256 of the bytes of adapter_model.safetensors followed by
+    those of adapter_config.json."""
     files: dict[str, Sha256]
     """SHA-256 of each file, manifest.json left out."""
     bytes: Annotated[int, Bounds(0, 2**50)]
@@ -73,8 +74,8 @@ class StepReport(Contract):
     outcome: Outcome
     """See `Outcome`."""
     code: str
-    """Machine's word for it: ok, lr_zero, dry_run, no_signal, low_ess, not_finite, grad_norm, rollout_kl, step_kl, no_space,
-    io_error, bad_parent, out_dir_exists."""
+    """Machine's word for it: ok, lr_zero, dry_run, no_signal, low_ess, not_finite, grad_norm,
+    rollout_kl, step_kl, no_space, io_error, bad_parent, out_dir_exists."""
     reason: str
     """The same in a sentence for a person."""
     metrics: dict[str, float]

@@ -21,14 +21,17 @@ class SampleInput(Contract):
     output_ids: Ids
     """The reply as the engine gave it, end-of-turn token included where the model sampled it, tokens."""
     output_logprobs: tuple[Logprob, ...] | None = None
-    """Engine's log-probability of each reply token at the sampled temperature, nats; None: never in a ratio."""
+    """Engine's log-probability of each reply token at the sampled temperature,
+    nats; None: never in a ratio."""
     temperature: Annotated[float, Bounds(0, 10)] = 1.0
     """What the reply was sampled with; 0 is greedy: never in a ratio, distilled at temperature 1."""
     exact_sampling: bool = True
-    """False where top_p, top_k, min_p or penalties shaped the sampling: never in a ratio, may be distilled."""
+    """False where top_p, top_k, min_p or penalties shaped the sampling:
+    never in a ratio, may be distilled."""
     reward: Annotated[float, Bounds(-1e3, 1e3)] | None = None
-    """Scalar reward of the reply, dimensionless (binary: -1, 0 or 1); None: no verdict. Of an environment's turn, the
-    process reward."""
+    """Scalar reward of the reply, dimensionless (binary: -1, 0 or 1); None: no verdict.
+
+    Of an environment's turn, the process reward."""
     outcome: Annotated[float, Bounds(-1e3, 1e3)] | None = None
     """Reward of the whole rollout that the turn belongs to, added to each of its turns' own; None: none."""
     group: Annotated[str, Bounds(0, 4096)] = ""
@@ -92,7 +95,8 @@ class StepRequest(Contract):
     seed: Annotated[int, Bounds(0, 2**63 - 1)] = 0
     """Initialises a fresh adapter and orders the batch; the same request gives the same bytes."""
     probe_ids: Annotated[tuple[Ids, ...], Bounds(0, 64)] = ()
-    """Sequences whose log-probabilities are stored with the version, so that an engine can be asked for the same."""
+    """Sequences whose log-probabilities are stored with the version,
+    so that an engine can be asked for the same."""
     base_model: Annotated[str, Bounds(0, 4096)] = ""
     """Name of the base in the artefact's files; empty: the model directory's name."""
     dry_run: bool = False
@@ -114,8 +118,9 @@ def shares_a_pass(*, tokens: int, updates: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class StepsRequest(Contract):
-    """Make one step of each of several policies; small ones share a pass. Answered by one report for each, in order,
-    under the run ids of the steps."""
+    """Make one step of each of several policies; small ones share a pass.
+
+    Answered by one report for each, in order, under the run ids of the steps."""
 
     run_id: Name
     """Comes back only where the whole line is in error."""

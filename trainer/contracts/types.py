@@ -16,9 +16,10 @@ Seconds = Annotated[float, Bounds(0, 1e9)]
 
 
 Outcome = Literal["made", "no_op", "skipped", "refused", "failed"]
-"""made: a version was written. no_op: nothing to learn or lr 0. skipped: too off-policy (ESS). refused: a bound
-was passed (not finite, norm, KL); the samples deserve a look. failed: the surroundings (disk, parent's files);
-the same request may be tried again. Only `made` leaves anything on the disk."""
+"""made: a version was written. no_op: nothing to learn or lr 0. skipped:
+too off-policy (ESS). refused: a bound was passed (not finite, norm, KL); the samples deserve a look. failed:
+the surroundings (disk, parent's files); the same request may be tried again.
+Only `made` leaves anything on the disk."""
 
 
 Part = Literal["rl", "opd"]

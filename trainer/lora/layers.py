@@ -1,7 +1,8 @@
 """PEFT's LoRA layer over Megatron's column- and row-parallel linears.
 
 PEFT's own Megatron support does not work with this megatron-core, so two small layers are registered through
-`LoraConfig._register_custom_module`. PEFT marks that call experimental: the version is pinned and a test holds it.
+`LoraConfig._register_custom_module`. PEFT marks that call experimental: the version is pinned and a test
+holds it.
 """
 
 from __future__ import annotations
@@ -124,7 +125,8 @@ class RowLora(_MegatronLora):
 
 
 def attach(gpt: nn.Module, spec: LoraSpec) -> dict[str, AdapterPair]:
-    """Puts an adapter of this shape on every target linear, in place of any other; returns its pairs by layer name.
+    """Puts an adapter of this shape on every target linear, in place of any other;
+    returns its pairs by layer name.
 
     The parameters are float32 whatever the base is: Adam's small updates would be lost in bfloat16.
     """
@@ -160,8 +162,9 @@ def set_enabled(gpt: nn.Module, *, on: bool) -> None:
 
 @contextmanager
 def dressed(gpt: nn.Module, wearers: Sequence[Wearer]) -> Iterator[None]:
-    """Inside, each stretch of tokens (the first dimension of every layer's input) runs under its wearer's adapter,
-    instead of the model's own. The stretches follow one another and cover all tokens."""
+    """Inside, each stretch of tokens (the first dimension of every layer's input) runs
+    under its wearer's adapter, instead of the model's own.
+    The stretches follow one another and cover all tokens."""
     layers = {name: module for name, module in gpt.named_modules() if isinstance(module, _MegatronLora)}
     for name, layer in layers.items():
         pairs = [(slice(one.start, one.stop), one.pairs[name]) for one in wearers]

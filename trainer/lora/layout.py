@@ -1,7 +1,8 @@
-"""From Megatron's fused linears to PEFT's files and back, exactly; from a rank's slices to whole matrices and back.
+"""From Megatron's fused linears to PEFT's files and back, exactly;
+from a rank's slices to whole matrices and back.
 
-Megatron's q, k and v (and its gate and up) are one linear, so they share one A. Written out per projection that is
-an ordinary PEFT adapter; read back, the shared A must be equal, bit for bit.
+Megatron's q, k and v (and its gate and up) are one linear, so they share one A. Written out per projection
+that is an ordinary PEFT adapter; read back, the shared A must be equal, bit for bit.
 """
 
 from __future__ import annotations
@@ -63,7 +64,10 @@ def to_peft(pairs: dict[str, tuple[torch.Tensor, torch.Tensor]], shape: ModelSha
 def from_peft(
     tensors: Tensors, names: list[str], shape: ModelShape, rank: int
 ) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
-    """PEFT's tensors -> whole fused pairs. Raises `LayoutError` where one is missing, left over or does not fit."""
+    """PEFT's tensors -> whole fused pairs.
+
+    Raises `LayoutError` where one is missing, left over or does not fit.
+    """
     left = dict(tensors)
     pairs = {}
     for name in names:

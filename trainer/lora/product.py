@@ -1,8 +1,8 @@
 """A frozen linear and the adapters on it as one product, forward and backward.
 
-Written out operation by operation, the adapter's part passes several times over [tokens, outputs], and where several
-adapters share a pass autograd fills a gradient of all tokens for each of them. Here the low-rank products are added
-where the base's product lies, and the scale multiplies `rank` numbers a token.
+Written out operation by operation, the adapter's part passes several times over [tokens, outputs], and where
+several adapters share a pass autograd fills a gradient of all tokens for each of them. Here the low-rank
+products are added where the base's product lies, and the scale multiplies `rank` numbers a token.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ def adapted(
     layout: Layout,
     pairs: list[tuple[torch.Tensor, torch.Tensor]],
 ) -> torch.Tensor:
-    """x [N, in] -> x W^T + bias + scale (x A^T) B^T [N, out], each stretch of rows under its own A [rank, in] and
-    B [out, rank]. Low-rank products are computed in the adapters' type, whatever the base's is.
+    """x [N, in] -> x W^T + bias + scale (x A^T) B^T [N, out],
+    each stretch of rows under its own A [rank, in] and B [out, rank]. Low-rank products are computed in the
+    adapters' type, whatever the base's is.
 
-    Stretch by stretch the result and the gradients have the bits that they have in a call of their own, as far as
-    rows of a large matrix product do.
+    Stretch by stretch the result and the gradients have the bits that they have in a call of their own, as
+    far as rows of a large matrix product do.
     """
     flat = [matrix for pair in pairs for matrix in pair]
     out: torch.Tensor = _Adapted.apply(x, weight, bias, layout, *flat)

@@ -94,8 +94,8 @@ class Adapter:
                 self._moments[name] = {moment: state[moment] for moment in MOMENTS}
 
     def take_off(self) -> Values:
-        """A copy of the values, and room for gradients, that does not change with the model; the optimiser's state is
-        let go: it comes back with `load`."""
+        """A copy of the values, and room for gradients, that does not change with the model;
+        the optimiser's state is let go: it comes back with `load`."""
         self._moments = {}
         return {
             name: AdapterPair(

@@ -1,4 +1,5 @@
-"""CISPO: the clipped ratio is a weight that passes no gradient, so no token's gradient is lost (MiniMax-M1, arXiv
+"""CISPO: the clipped ratio is a weight that passes no gradient,
+so no token's gradient is lost (MiniMax-M1, arXiv
 2506.13585)."""
 
 from __future__ import annotations

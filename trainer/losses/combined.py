@@ -32,8 +32,9 @@ class TokenBatch:
     """Flat reply tokens [N] of some samples, reply after reply.
 
     A share is a token's part of its mean over the whole batch: 1 over a denominator that was counted before
-    anything was masked, and 0 where the token's sample takes no part in that loss. What is not known (behaviour
-    without a ratio, teacher without a hint) has share 0 there, or equals `prox`, so that its ratio is 1.
+    anything was masked, and 0 where the token's sample takes no part in that loss. What is not known
+    (behaviour without a ratio, teacher without a hint) has share 0 there, or equals `prox`, so that its ratio
+    is 1.
     """
 
     logprob: torch.Tensor

@@ -1,4 +1,5 @@
-"""On-policy distillation on sampled tokens: how much more the hinted teacher likes each token is its advantage."""
+"""On-policy distillation on sampled tokens:
+how much more the hinted teacher likes each token is its advantage."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ import torch
 
 
 def distill_advantage(teacher: torch.Tensor, prox: torch.Tensor, clip: float) -> torch.Tensor:
-    """teacher, prox [N]: log-probabilities of the student's own tokens, nats -> clip(teacher - prox, +-clip)."""
+    """teacher, prox [N]: log-probabilities of the student's own tokens,
+    nats -> clip(teacher - prox, +-clip)."""
     return (teacher - prox.detach()).clamp(-clip, clip)
 
 

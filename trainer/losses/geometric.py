@@ -1,5 +1,5 @@
-"""The geometric sequence guard: a reply whose mean log-ratio left a narrow band came from another policy, or from
-another arithmetic ("Geo-RS", When Speed Kills Stability, 2025)."""
+"""The geometric sequence guard: a reply whose mean log-ratio left a narrow band came
+from another policy, or from another arithmetic ("Geo-RS", When Speed Kills Stability, 2025)."""
 
 from __future__ import annotations
 

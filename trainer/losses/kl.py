@@ -1,8 +1,9 @@
 """Estimates of a KL from sampled tokens (Schulman 2020, "Approximating KL divergence").
 
-With d = log(other / sampled) on tokens drawn from `sampled`: k1 = -d has no bias and may be negative; k2 = d^2 / 2 has
-little variance and, as a loss, the KL's own gradient; k3 = e^d - 1 - d has no bias and is never negative. Minimised as
-it stands, k1 has a gradient of zero in expectation: it is a gauge, or a term of a reward.
+With d = log(other / sampled) on tokens drawn from `sampled`: k1 = -d has no bias and may be negative; k2 =
+d^2 / 2 has little variance and, as a loss, the KL's own gradient; k3 = e^d - 1 - d has no bias and is never
+negative. Minimised as it stands, k1 has a gradient of zero in expectation: it is a gauge, or a term of a
+reward.
 """
 
 from __future__ import annotations

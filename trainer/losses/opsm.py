@@ -1,5 +1,5 @@
-"""Off-policy sequence masking: a bad reply that the policy has already left is not pushed further away (DeepSeek-V3.2,
-arXiv 2512.02556)."""
+"""Off-policy sequence masking: a bad reply that the policy has already left is not pushed
+further away (DeepSeek-V3.2, arXiv 2512.02556)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def opsm_kept(
     sizes: Sequence[int],
     delta: float,
 ) -> torch.Tensor:
-    """All [N]. False on every token of a reply with A < 0 and mean log(behaviour / policy) > delta, nats a token."""
+    """All [N]. False on every token of a reply with A < 0 and mean log(behaviour /
+    policy) > delta, nats a token."""
     gone = reply_mean(behaviour - logprob.detach(), sizes) > delta
     return ~(gone & (reply_mean(advantage, sizes) < 0))

@@ -1,8 +1,8 @@
 """A few tokens of each distribution: which are the likeliest, and how likely given ones are.
 
-Their log-probabilities come from the sampled token's own: log p(v) = log p(a) + z(v) - z(a), with z the logits. So the
-gradient through the whole vocabulary is the one that `head.score` has kept already, and only k rows of the output
-matrix are read for each token, again in the backward pass rather than kept.
+Their log-probabilities come from the sampled token's own: log p(v) = log p(a) + z(v) - z(a), with z the
+logits. So the gradient through the whole vocabulary is the one that `head.score` has kept already, and only k
+rows of the output matrix are read for each token, again in the backward pass rather than kept.
 """
 
 from __future__ import annotations

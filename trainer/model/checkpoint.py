@@ -85,7 +85,10 @@ def padded_vocab(vocab: int, size: int) -> int:
 
 
 def load_into(model: torch.nn.Module, directory: Path, shape: ModelShape, rank: int, size: int) -> None:
-    """Copies every weight of this rank. Raises `UnsupportedModelError` where one is missing or of another shape."""
+    """Copies every weight of this rank.
+
+    Raises `UnsupportedModelError` where one is missing or of another shape.
+    """
     read = open_weights(directory)
     parameters = dict(model.named_parameters())
     for name, tensor in slices(read, shape, rank, size):

@@ -1,8 +1,8 @@
 """From hidden states to log-probabilities, a chunk of tokens at a time.
 
 The output matrix is frozen, so the gradient of a token's log-probability (and of its KL) with respect to that
-token's hidden state is known as soon as its logits are: it is kept, [tokens, hidden], and the logits are let go.
-Memory grows with the chunk, not with tokens x vocabulary, and the backward pass multiplies no matrix.
+token's hidden state is known as soon as its logits are: it is kept, [tokens, hidden], and the logits are let
+go. Memory grows with the chunk, not with tokens x vocabulary, and the backward pass multiplies no matrix.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from trainer.model.policy import PolicyModel
 
 EVEN = 8
-"""Tokens come in multiples of this: a product of one or two rows takes another path than one of many, and a token's
-last digits must not depend on how many others happen to be in its chunk."""
+"""Tokens come in multiples of this: a product of one or two rows takes another path than
+one of many, and a token's last digits must not depend on how many others happen to be in its chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,10 @@ class Teacher:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """`logprob` [N]: of the given tokens, nats, float32. `kl` [N]: KL(policy, teacher); None without a teacher."""
+    """`logprob` [N]: of the given tokens, nats, float32.
+
+    `kl` [N]: KL(policy, teacher); None without a teacher.
+    """
 
     logprob: torch.Tensor
     kl: torch.Tensor | None

@@ -41,8 +41,8 @@ class SdpaCoreAttention(MegatronModule):
     ) -> torch.Tensor:
         """query [T, B, heads, D], key and value [T, B, groups, D] -> [T, B, heads * D]; padding stands right.
 
-        With `blocks` [(T_i, B_i)] set, the tokens [N, 1, ...] are blocks of [T_i, B_i], one after the other, each
-        computed as it would be alone.
+        With `blocks` [(T_i, B_i)] set, the tokens [N, 1, ...] are blocks of [T_i, B_i], one after the other,
+        each computed as it would be alone.
         """
         if self.blocks is None:
             return self._attend(query, key, value)

@@ -18,8 +18,8 @@ T = TypeVar("T")
 class Ranks:
     """Where this process stands among `replicas` x `size` processes.
 
-    `size` tensor-parallel ranks hold a slice of every layer each, together one replica of the base; replicas hold the
-    same adapter, take different sequences and add their gradients.
+    `size` tensor-parallel ranks hold a slice of every layer each, together one replica of the base; replicas
+    hold the same adapter, take different sequences and add their gradients.
     """
 
     device: torch.device
@@ -60,7 +60,8 @@ def choose_device(name: str) -> torch.device:
 def join(device: torch.device, tensor_parallel: int = 0) -> Ranks:
     """Joins the process group: torchrun's where its variables are set, otherwise one of this process alone.
 
-    `tensor_parallel` ranks share a base (0: all of them); raises `ValueError` where it does not divide their number.
+    `tensor_parallel` ranks share a base (0: all of them); raises `ValueError` where it does not divide their
+    number.
 
     A lone process meets nobody, so it needs no port: its store is in its own memory.
     """

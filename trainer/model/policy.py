@@ -24,7 +24,10 @@ from trainer.model.shape import ModelShape
 
 
 class PolicyModel:
-    """One base, at most one LoRA shape on it. The base's weights never change and never ask for a gradient."""
+    """One base, at most one LoRA shape on it.
+
+    The base's weights never change and never ask for a gradient.
+    """
 
     def __init__(self, directory: Path, *, ranks: Ranks, dtype: torch.dtype) -> None:
         """Reads the base from `directory`. Raises `UnsupportedModelError` where it would not be exact."""
@@ -77,10 +80,11 @@ class PolicyModel:
     def hidden_together(
         self, blocks: Sequence[tuple[torch.Tensor, Mapping[str, AdapterPair]]]
     ) -> list[torch.Tensor]:
-        """Blocks of ids [B_i, T_i], each with an adapter of its own -> hidden states [T_i, B_i, hidden] of each.
+        """Blocks of ids [B_i, T_i], each with an adapter of its own -> hidden states
+        [T_i, B_i, hidden] of each.
 
-        All tokens go through the base's linears at once, without padding between blocks; attention and the adapters
-        see each block as if it were alone. The pairs are of the shape that `adapter` attached last.
+        All tokens go through the base's linears at once, without padding between blocks; attention and the
+        adapters see each block as if it were alone. The pairs are of the shape that `adapter` attached last.
         """
         flat = torch.cat([ids.T.reshape(-1) for ids, _ in blocks]).to(self.ranks.device)
         positions = torch.cat(

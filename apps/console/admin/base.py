@@ -107,7 +107,8 @@ class ConsoleAdmin(_ModelAdmin):
 
     @property
     def grows(self) -> bool:
-        """Whether there are more of its rows the more is asked of the platform: then they come newest first."""
+        """Whether there are more of its rows the more is asked of the platform:
+        then they come newest first."""
         return tuple(self.ordering or ()) == ("-id",)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[FirstPagesList]:
@@ -126,7 +127,8 @@ class ConsoleAdmin(_ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[Any], search_term: str
     ) -> tuple[models.QuerySet[Any], bool]:
-        """Return what was searched for: an id where ids are, by their indexes, and anything else where words are."""
+        """Return what was searched for: an id where ids are, by their indexes,
+        and anything else where words are."""
         exact = [name.removeprefix("=") for name in self.get_search_fields(request) if name.startswith("=")]
         ids = [
             name for name in exact if isinstance(get_fields_from_path(self.model, name)[-1], models.UUIDField)
@@ -226,7 +228,8 @@ class ConsoleAdmin(_ModelAdmin):
     def _do(self, request: HttpRequest, row: Any, act: Act, answers: Mapping[str, Any]) -> None:
         reason = answers["reason"]
         others = {name: value for name, value in answers.items() if name != "reason"}
-        # no transaction around it: the service owns one, with its own audit row, and may wait for engines before it
+        # no transaction around it: the service owns one, with its own audit row,
+        # and may wait for engines before it
         tenant_id = self.tenant_of(row)
         with tenant_scope(tenant_id):
             try:

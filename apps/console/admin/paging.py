@@ -1,7 +1,7 @@
 """What a list of the console costs: its page, however many rows there are.
 
-Rows are counted up to a bound, come in order of time and no other where they grow with the traffic, and older ones are
-reached by when they were made: their ids carry that, so the time is a place in the primary key.
+Rows are counted up to a bound, come in order of time and no other where they grow with the traffic, and older
+ones are reached by when they were made: their ids carry that, so the time is a place in the primary key.
 """
 
 import datetime as dt

@@ -95,8 +95,8 @@ def admitting(
 ) -> Plan[Admitted | Repeated]:
     """As `admit_turn`, as a plan. `found`: what the database said of the request's place already.
 
-    `gate`: what `attune_admit_rollout` must know; with it a rollout that begins is only admitted while its policy has
-    room for it, and RateLimited (`rollout_capacity`) is raised where it has none.
+    `gate`: what `attune_admit_rollout` must know; with it a rollout that begins is only admitted while its
+    policy has room for it, and RateLimited (`rollout_capacity`) is raised where it has none.
     """
     request = replace(
         request,

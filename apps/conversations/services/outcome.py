@@ -40,7 +40,9 @@ class Generation:
 
 
 def complete_turn(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, generation: Generation) -> None:
-    """Store a whole reply, also of a turn that was only presumed lost. Again with the same tokens it changes nothing.
+    """Store a whole reply, also of a turn that was only presumed lost.
+
+    Again with the same tokens it changes nothing.
 
     Raises Conflict where the turn ended another way meanwhile, or another took its place.
     """
@@ -61,7 +63,10 @@ def fail_turn(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, error: str, generatio
 
 
 def moved(*, tenant_id: uuid.UUID, turn_id: uuid.UUID, engine_id: uuid.UUID) -> None:
-    """Say that another engine than the one chosen at admission is asked. Does nothing to a turn that has ended."""
+    """Say that another engine than the one chosen at admission is asked.
+
+    Does nothing to a turn that has ended.
+    """
     with tenant_scope(tenant_id):
         Turn.objects.filter(Turn.OPEN, id=turn_id).update(engine_id=engine_id)
 

@@ -52,11 +52,13 @@ def close_idle_sessions(*, idle_s: float) -> int:
 
 
 def fail_lost_turns(*, older_than_s: float) -> int:
-    """Mark turns whose process is gone as failed, and those that are pending longer than any may; returns how many.
+    """Mark turns whose process is gone as failed,
+    and those that are pending longer than any may; returns how many.
 
-    The first is presumed: a process that was only stopped may still end its turn, unless another took its place. The
-    second is for good. `older_than_s` must exceed the engine's time limit, and is for turns that name no process. A
-    process whose row is missing (a restored database) is first given one, as of now: it may live, and then says so.
+    The first is presumed: a process that was only stopped may still end its turn, unless another took its
+    place. The second is for good. `older_than_s` must exceed the engine's time limit, and is for turns that
+    name no process. A process whose row is missing (a restored database) is first given one, as of now: it
+    may live, and then says so.
     """
     holder = TurnHolder.objects.filter(id=OuterRef("holder_id"))
     unseen = (
@@ -80,7 +82,8 @@ def fail_lost_turns(*, older_than_s: float) -> int:
 
 
 def _update(turns: QuerySet[Turn], **values: object) -> int:
-    """Change turns, but for those that somebody has in hand: they end otherwise, or it is for the next time."""
+    """Change turns, but for those that somebody has in hand:
+    they end otherwise, or it is for the next time."""
     with transaction.atomic():
         ids = list(locked(turns, skip_locked=True).values_list("id", flat=True))
         return Turn.objects.filter(id__in=ids).update(**values)

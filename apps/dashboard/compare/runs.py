@@ -1,4 +1,5 @@
-"""Two runs of one policy: the curves that lead to both, what they were given, how long they took, what came of them."""
+"""Two runs of one policy: the curves that lead to both, what they were given,
+how long they took, what came of them."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -60,10 +61,12 @@ def _compared(place: Place, choice: Choice[TrainingRun]) -> dict[str, Any]:
 
 
 def curves_of(one: TrainingRun, other: TrainingRun) -> list[dict[str, Any]]:
-    """Return a chart of each measure: along the lineage that leads to each run, by steps from the base. One query.
+    """Return a chart of each measure: along the lineage that leads to each run, by steps from the base.
 
-    A run is one step, so its curve is that of the steps before it. Where one run's version came before the other's, both
-    lines are the same until there.
+    One query.
+
+    A run is one step, so its curve is that of the steps before it. Where one run's version came before the
+    other's, both lines are the same until there.
     """
     made: dict[uuid.UUID | None, Step] = {
         version_id: (parent_id, depth, drawn(metrics))

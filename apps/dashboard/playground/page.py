@@ -58,7 +58,8 @@ def playground(request: HttpRequest, place: Place) -> HttpResponse:
 @require_POST
 @tenant_page(needs=Access.TALK)
 def ask(request: HttpRequest, place: Place) -> HttpResponseBase:
-    """Stream the reply of one version: asked by number and as a side turn, so that it is stored and never trained on."""
+    """Stream the reply of one version: asked by number and as a side turn,
+    so that it is stored and never trained on."""
     try:
         asked = orjson.loads(request.body)
     except orjson.JSONDecodeError:

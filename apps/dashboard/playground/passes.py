@@ -1,4 +1,5 @@
-"""The key that the playground asks the gateway with: the member's own, short-lived, and never sent to a browser."""
+"""The key that the playground asks the gateway with:
+the member's own, short-lived, and never sent to a browser."""
 
 import datetime as dt
 import uuid
@@ -21,9 +22,11 @@ _PURPOSE = "dashboard.playground"
 
 
 def pass_of(session: SessionBase, place: Place) -> str:
-    """Return the text of a key of this member that holds for some minutes at least; makes one where there is none.
+    """Return the text of a key of this member that holds for some minutes at least;
+    makes one where there is none.
 
-    It stands sealed in the browser session's row here; signing out loses it. One that was revoked is replaced.
+    It stands sealed in the browser session's row here; signing out loses it. One that was revoked is
+    replaced.
     """
     with transaction.atomic():
         # two columns ask at once: the second finds the key of the first

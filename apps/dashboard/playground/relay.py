@@ -19,10 +19,11 @@ def event(name: str, value: Mapping[str, Any]) -> bytes:
 
 
 async def relay(*, key: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> AsyncIterator[bytes]:
-    """Yield `turn` (which version answers, under which ids) and then the gateway's own events, or `refused` and why.
+    """Yield `turn` (which version answers, under which ids) and then the gateway's own
+    events, or `refused` and why.
 
-    Leaving early hangs up on the gateway, which stops the engine and keeps the part that was written, marked. No
-    database connection is held while the reply comes.
+    Leaving early hangs up on the gateway, which stops the engine and keeps the part that was written, marked.
+    No database connection is held while the reply comes.
     """
     await sync_to_async(close_old_connections)()
     asked = {

@@ -1,8 +1,8 @@
 """Durations counted by size, so that percentiles of many stretches can be had without their turns.
 
-The buckets are those of DDSketch (Masson, Rim, Lee: "DDSketch: a fast and fully-mergeable quantile sketch with
-relative-error guarantees", VLDB 2019): bucket b holds what is above GAMMA^(b-1) and at most GAMMA^b, and stands for
-2 GAMMA^b / (GAMMA + 1), which is within ERROR of everything in it.
+The buckets are those of DDSketch (Masson, Rim, Lee: "DDSketch: a fast and fully-mergeable quantile sketch
+with relative-error guarantees", VLDB 2019): bucket b holds what is above GAMMA^(b-1) and at most GAMMA^b, and
+stands for 2 GAMMA^b / (GAMMA + 1), which is within ERROR of everything in it.
 """
 
 import math
@@ -29,7 +29,8 @@ def bucket_sql(column: str) -> str:
 
 @dataclass(slots=True)
 class Histogram:
-    """How many durations fell into which bucket: of each from `first` on, as two such rows are added in one sweep."""
+    """How many durations fell into which bucket:
+    of each from `first` on, as two such rows are added in one sweep."""
 
     first: int = 0
     counts: list[int] = field(default_factory=list)
@@ -71,14 +72,15 @@ class Histogram:
         return self.first + len(self.counts)
 
     def between(self, first: int, end: int) -> list[int]:
-        """Return the counts of the buckets from `first` until just before `end`, which hold all of its own."""
+        """Return the counts of the buckets from `first` until just before `end`,
+        which hold all of its own."""
         return [*[0] * (self.first - first), *self.counts, *[0] * (end - self.end)]
 
     def percentiles(self, *shares: float) -> tuple[float | None, ...]:
         """Return the percentiles in milliseconds, None each where nothing was counted.
 
-        Between two durations as Postgres' `percentile_cont` has it. Each is within ERROR of what that says of durations between
-        LEAST_MS and MOST_MS: so are the two that it lies between.
+        Between two durations as Postgres' `percentile_cont` has it. Each is within ERROR of what that says of
+        durations between LEAST_MS and MOST_MS: so are the two that it lies between.
         """
         if not self.counts:
             return (None,) * len(shares)

@@ -27,7 +27,10 @@ def stretch(begins: dt.datetime, minutes: int) -> Stretch:
 
 
 def without(stretches: Iterable[Stretch], taken: Iterable[Stretch]) -> list[Stretch]:
-    """Return what is left of stretches in order of time. `taken`, in the same order, lie within them and apart."""
+    """Return what is left of stretches in order of time.
+
+    `taken`, in the same order, lie within them and apart.
+    """
     left = []
     rest = sorted(taken)
     for since, until in stretches:

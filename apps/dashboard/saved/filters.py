@@ -1,4 +1,7 @@
-"""What the sessions' list may be narrowed to. The page, a saved view and REST read filters with this one form."""
+"""What the sessions' list may be narrowed to.
+
+The page, a saved view and REST read filters with this one form.
+"""
 
 import datetime as dt
 import uuid
@@ -51,7 +54,10 @@ class SessionFilters(InOurWords):
         return not _SEARCHED.isdisjoint(self.chosen())
 
     def fitting(self, sessions: QuerySet[Session]) -> QuerySet[Session]:
-        """Return the sessions that fit the filters which each row is looked at for. The form must be valid."""
+        """Return the sessions that fit the filters which each row is looked at for.
+
+        The form must be valid.
+        """
         chosen = self.chosen()
         if kind := chosen.get("kind"):
             sessions = sessions.filter(kind=kind)
@@ -82,7 +88,8 @@ class Opened:
 
 
 def opened(view: SavedView, policies: Sequence[Policy]) -> Opened:
-    """Return a view's filters; what is stored is read as what a person types, and what no longer fits is left out."""
+    """Return a view's filters; what is stored is read as what a person types,
+    and what no longer fits is left out."""
     stored = view.filters if isinstance(view.filters, dict) else {}
     given = {name: value for name, value in stored.items() if isinstance(value, str)}
     if view.end_user is not None:

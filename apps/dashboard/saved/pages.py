@@ -50,7 +50,10 @@ class Shelf:
 
 
 def shelf(request: HttpRequest, place: Place, policies: Sequence[Policy]) -> Shelf:
-    """Return what the address asks for: a view, filters, or a view with its filters changed. Raises Http404."""
+    """Return what the address asks for: a view, filters, or a view with its filters changed.
+
+    Raises Http404.
+    """
     views = list(in_order(views_for(place.user.pk)))
     view_id = chosen_id(request, "view")
     view = next((one for one in views if one.pk == view_id), None)
@@ -68,7 +71,8 @@ def shelf(request: HttpRequest, place: Place, policies: Sequence[Policy]) -> She
 
 
 def save(request: HttpRequest, place: Place, filters: SessionFilters) -> NameForm | str:
-    """Save the filters of the list under the name that was typed: the view's address, or the form with what is wrong."""
+    """Save the filters of the list under the name that was typed:
+    the view's address, or the form with what is wrong."""
     form = NameForm(request.POST)
     if not form.is_valid():
         return form

@@ -9,7 +9,8 @@ from apps.dashboard.models import SavedView
 
 
 def views_for(user_id: uuid.UUID) -> QuerySet[SavedView]:
-    """Return the person's own views and those that are shared in the tenant in scope, with their end users."""
+    """Return the person's own views and those that are shared in the tenant in
+    scope, with their end users."""
     rows = SavedView.objects.select_related("end_user")
     return rows.filter(Q(shared=True) | Q(user_id=user_id))
 

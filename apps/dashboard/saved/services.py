@@ -1,4 +1,7 @@
-"""Save, change and delete views. Everybody keeps their own; the shared ones are for who manages the tenant."""
+"""Save, change and delete views.
+
+Everybody keeps their own; the shared ones are for who manages the tenant.
+"""
 
 import unicodedata
 import uuid
@@ -35,8 +38,8 @@ class Keeper:
 def save_view(*, keeper: Keeper, name: str, filters: Mapping[str, Any], shared: bool = False) -> SavedView:
     """Save filters under a name, for oneself or for the tenant; a shared one is audited.
 
-    Raises InvalidInput naming the field, Conflict where the name is taken or there are `MOST` already, and Forbidden
-    where somebody shares who does not manage the tenant.
+    Raises InvalidInput naming the field, Conflict where the name is taken or there are `MOST` already, and
+    Forbidden where somebody shares who does not manage the tenant.
     """
     if shared:
         _must_manage(keeper)
@@ -67,9 +70,12 @@ def change_view(
     filters: Mapping[str, Any] | None = None,
     shared: bool | None = None,
 ) -> SavedView:
-    """Change a view's name or filters, share it, or take it back; None leaves as it is. Audited where it is shared.
+    """Change a view's name or filters, share it, or take it back; None leaves as it is.
 
-    Only who made a view takes it back. Raises as `save_view` does, and NotFound for a view that is not there for them.
+    Audited where it is shared.
+
+    Only who made a view takes it back. Raises as `save_view` does, and NotFound for a view that is not there
+    for them.
     """
     said = None if name is None else _name(name)
     with transaction.atomic():
@@ -119,7 +125,8 @@ def _mine(keeper: Keeper, view_id: uuid.UUID) -> SavedView:
 
 
 def _lock(tenant_id: uuid.UUID) -> None:
-    """Let one change of a tenant's views follow another: which names and places are free is read before it is written."""
+    """Let one change of a tenant's views follow another:
+    which names and places are free is read before it is written."""
     Tenant.objects.select_for_update(no_key=True).get(pk=tenant_id)
 
 
@@ -161,7 +168,8 @@ def _name(name: str) -> str:
 def _read(keeper: Keeper, filters: Mapping[str, Any]) -> tuple[dict[str, str], EndUser | None]:
     """Return filters as they are stored; raise InvalidInput naming the one that means nothing.
 
-    The end user is locked, as a deletion locks them before it takes their views: they are there until the commit.
+    The end user is locked, as a deletion locks them before it takes their views: they are there until the
+    commit.
     """
     unknown = sorted(set(filters) - set(NAMES))
     if unknown:

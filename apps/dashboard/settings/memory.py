@@ -18,7 +18,8 @@ from kernel.refusals import InOurWords
 
 
 class MemoryForm(InOurWords):
-    """Whether a policy is told what people asked for, whether its weights take it over, and what either may cost."""
+    """Whether a policy is told what people asked for, whether its weights take it over,
+    and what either may cost."""
 
     in_prompt = forms.BooleanField(
         required=False, label="Tell the model what people asked for, in their own prompts"

@@ -102,7 +102,8 @@ def _page(request: HttpRequest, place: Place, found: Policy, filled: dict[str, f
 
 
 def _history(rows: list[PolicyConfig]) -> list[tuple[PolicyConfig, list[tuple[str, str, str]]]]:
-    """Return rows, newest first, each with (setting, before, after) of what changed from the one before it."""
+    """Return rows, newest first, each with (setting, before,
+    after) of what changed from the one before it."""
     befores = [row.overrides for row in rows[1:]] + ([{}] if len(rows) <= SHOWN else [])
     return [
         (

@@ -1,4 +1,5 @@
-"""How long a policy keeps its sessions: what a person sets, and the question that comes before anything goes at once."""
+"""How long a policy keeps its sessions: what a person sets,
+and the question that comes before anything goes at once."""
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
@@ -50,7 +51,8 @@ def change(request: HttpRequest, place: Place, policy: Policy) -> forms.Form | H
 
 
 def ask_first(request: HttpRequest, place: Place, policy: Policy, days: int | None) -> HttpResponse | None:
-    """Return a page that says what keeping sessions for `days` only would delete now, and posts the same form again.
+    """Return a page that says what keeping sessions for `days` only would delete now,
+    and posts the same form again.
 
     None where that is nothing, or where the person has seen it for these days.
     """

@@ -137,7 +137,8 @@ def eta(progress: Mapping[str, Any]) -> str:
 
 @register.filter
 def means(reason: str | None) -> str:
-    """Return what a stored reason why a turn taught nothing means, in a sentence; "" where it is none of the known ones."""
+    """Return what a stored reason why a turn taught nothing means, in a sentence;
+    "" where it is none of the known ones."""
     return explained(reason or "")
 
 

@@ -14,7 +14,8 @@ from apps.engines.slots.rules import Claim, Decision, Rules, Standing, decide
 from apps.engines.slots.shared import Look, SharedStandings
 
 LINGER_S = 0.25
-"""A slot whose last request ended is kept so long if nobody waits: the policy's next turn then asks nobody."""
+"""A slot whose last request ended is kept so long if nobody waits:
+the policy's next turn then asks nobody."""
 _ASK_EVERY_S = 0.02  # while something waits: another process may have freed a slot
 _TELL_EVERY_S = 0.1  # while something is held: who waits elsewhere is learned, and that we live is told
 _ALONE_S = 1.0  # after Redis did not answer, decide alone for so long

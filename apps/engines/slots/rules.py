@@ -1,11 +1,12 @@
 """Who gets a slot next: the one rule, used for one process alone and for several that share an engine.
 
 An engine batches at most so many distinct adapters. Left to itself it lets requests of adapters in the batch
-overtake all others, for as long as they keep coming. Here requests are served in the order in which they came,
-with two exceptions. A tenant's policies count as having come later, the more slots that tenant has. And while an
-adapter's turn is young, more requests of it may join and overtake: they cost no slot, and a batch of few adapters
-is a fast one. Where somebody waits for whom there is no slot, the oldest turns are asked back: their requests pause
-after some tokens and wait like everybody else, so that a wait is some turns long and not the rest of somebody's reply.
+overtake all others, for as long as they keep coming. Here requests are served in the order in which they
+came, with two exceptions. A tenant's policies count as having come later, the more slots that tenant has. And
+while an adapter's turn is young, more requests of it may join and overtake: they cost no slot, and a batch of
+few adapters is a fast one. Where somebody waits for whom there is no slot, the oldest turns are asked back:
+their requests pause after some tokens and wait like everybody else, so that a wait is some turns long and not
+the rest of somebody's reply.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +18,10 @@ BASE = ""
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One process's interest in one adapter. Times: seconds since 1970, the clock that all processes share."""
+    """One process's interest in one adapter.
+
+    Times: seconds since 1970, the clock that all processes share.
+    """
 
     tenant: str
     at: float
@@ -53,7 +57,8 @@ class Decision:
     granted: frozenset[str]
     """Those of its waiting adapters whose requests may go now."""
     contended: bool
-    """Somebody waits who gets nothing now: turns that have lasted take no more requests, idle slots are given up."""
+    """Somebody waits who gets nothing now: turns that have lasted take no more requests,
+    idle slots are given up."""
     due: frozenset[str] = frozenset()
     """Those of its turns that are asked back for who waits."""
 

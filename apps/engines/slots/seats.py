@@ -109,9 +109,10 @@ class AdapterSlots:
         """Hold a place in an engine's batch while a request is sent there and answered.
 
         The bare base (None) takes a slot while any request uses it, as it does in the engine: so that many
-        adapters fit without it, and one fewer beside it. The first requests to an engine wait until it has said its
-        capacity, a second at most; one that has not said it yet is used as if all adapters fitted. Raises EngineBusy
-        where the turn does not come in time. Who can neither pause nor say so by `pin` just holds on.
+        adapters fit without it, and one fewer beside it. The first requests to an engine wait until it has
+        said its capacity, a second at most; one that has not said it yet is used as if all adapters fitted.
+        Raises EngineBusy where the turn does not come in time. Who can neither pause nor say so by `pin` just
+        holds on.
         """
         slots = await self._slots_of(engine)
         lane = self._lane(engine) if slots > 0 else None
@@ -150,8 +151,10 @@ class AdapterSlots:
             await self._redis.aclose()
 
     async def _slots_of(self, engine: str) -> int:
-        """Return what is known of an engine. It is asked anew now and then, and only the first time is waited for:
-        else a process that starts under load would fill an engine's batch with replies that nothing can pause.
+        """Return what is known of an engine.
+
+        It is asked anew now and then, and only the first time is waited for: else a process that starts under
+        load would fill an engine's batch with replies that nothing can pause.
         """
         now = self._clock()
         if engine not in self._asking and now - self._asked_at.get(engine, 0.0) > _ASK_AGAIN_S:

@@ -1,8 +1,8 @@
 """What the gateway processes tell each other about one engine's slots, in Redis.
 
-One hash per engine: a field per process with its standing, and a counter of changes. A process that takes slots
-writes only if nobody has written since it read. A process that stops writing counts as gone after `ALIVE_S`.
-Losing all of it loses nothing: every process writes its standing anew with its next look.
+One hash per engine: a field per process with its standing, and a counter of changes. A process that takes
+slots writes only if nobody has written since it read. A process that stops writing counts as gone after
+`ALIVE_S`. Losing all of it loses nothing: every process writes its standing anew with its next look.
 """
 
 import hashlib
@@ -19,8 +19,8 @@ from apps.engines.slots.rules import BASE, Claim, Standing
 ALIVE_S = 3.0
 _CHANGES = "changes"
 
-# KEYS: standings, times of last use. ARGV: expected number of changes or "", process, standing or "", now (s),
-# number of gone processes, their names, names of adapters in use
+# KEYS: standings, times of last use. ARGV: expected number of changes or "", process, standing or "",
+# now (s), number of gone processes, their names, names of adapters in use
 _WRITE = """
 local changes = redis.call('HGET', KEYS[1], 'changes') or '0'
 if ARGV[1] ~= '' and ARGV[1] ~= changes then return 0 end
@@ -62,7 +62,8 @@ class SharedStandings:
         return Look(changes, others, tuple(name for name in gone if name != self._process))
 
     async def tell(self, standing: Standing, *, now: float, look: Look, only_if_unchanged: bool) -> bool:
-        """Say what this process holds and waits for; False where another one was faster, then nothing was said."""
+        """Say what this process holds and waits for;
+        False where another one was faster, then nothing was said."""
         nothing = not standing.held and not standing.waiting
         value = b"" if nothing else _written(standing, now)
         expected = look.changes if only_if_unchanged else ""

@@ -1,8 +1,9 @@
-"""A reply that is written in slices where others wait for its slot: paused between two tokens, and gone on with later.
+"""A reply that is written in slices where others wait for its slot:
+paused between two tokens, and gone on with later.
 
-The engine knows nothing of it. A pause ends the engine's request; what goes on is a new one whose prompt is the old one
-and all tokens that were written. These the engine still has in its prefix cache, which is each adapter's own.
-Tokens, log-probabilities and text are the engine's, each from the slice that wrote it.
+The engine knows nothing of it. A pause ends the engine's request; what goes on is a new one whose prompt is
+the old one and all tokens that were written. These the engine still has in its prefix cache, which is each
+adapter's own. Tokens, log-probabilities and text are the engine's, each from the slice that wrote it.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -46,13 +47,14 @@ async def shared_reply(
     top_logprobs: int = 0,
     decode: Callable[[Sequence[int]], str] | None = None,
 ) -> AsyncGenerator[Chunk, None]:
-    """Yield a reply as `EngineClient.generate` does, and give the seat to others between tokens where they wait.
+    """Yield a reply as `EngineClient.generate` does,
+    and give the seat to others between tokens where they wait.
 
-    `seat` is taken when this begins, and when it ends in whatever way. Not paused are replies whose sampling has a
-    memory (penalties, a grammar), and those asked for whole (`stream` False) while nobody waited. A pause comes
-    after `Seat.slice_tokens` tokens, never within a character nor within what may become a stop string: so no
-    stop string is split. `sampling` must say `max_new_tokens`. Raises what the client raises; after the first token only
-    EngineBroken.
+    `seat` is taken when this begins, and when it ends in whatever way. Not paused are replies whose sampling
+    has a memory (penalties, a grammar), and those asked for whole (`stream` False) while nobody waited. A
+    pause comes after `Seat.slice_tokens` tokens, never within a character nor within what may become a stop
+    string: so no stop string is split. `sampling` must say `max_new_tokens`. Raises what the client raises;
+    after the first token only EngineBroken.
     """
     pausable = resumable(sampling) and (stream or seat.contended)
     if not pausable:

@@ -6,6 +6,7 @@
     best        which that is once the pointer was moved: what its lineage left behind is no best any more
     gate        the rows: gate results, the lesson's course, what leaves the prompt and what comes back
 
-A reply passes where the base finds it likelier, token for token, once it is told of the wishes, by at least half of what
-tells its own told replies from its own untold ones. No rule and no score of any benchmark has a part in it.
+A reply passes where the base finds it likelier, token for token, once it is told of the wishes, by at least
+half of what tells its own told replies from its own untold ones. No rule and no score of any benchmark has a
+part in it.
 """

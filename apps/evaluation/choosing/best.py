@@ -1,7 +1,8 @@
 """The best version of a lesson so far, of those that the policy still answers from or may come to.
 
-A lesson's course says what each version measured and which of them became the best. Where the pointer was moved off the
-best one's lineage, that one is abandoned: the next step begins elsewhere, and is held against what it begins at.
+A lesson's course says what each version measured and which of them became the best. Where the pointer was
+moved off the best one's lineage, that one is abandoned: the next step begins elsewhere, and is held against
+what it begins at.
 """
 
 import uuid
@@ -28,10 +29,12 @@ def step(
 
 
 def follow_pointer(lesson: Lesson) -> bool:
-    """Let a lesson's best be one of the live version's lineage, where it is none; return whether it was another one.
+    """Let a lesson's best be one of the live version's lineage, where it is none;
+    return whether it was another one.
 
-    The caller has the lesson locked, its yardstick measured, and saves it. What was counted against the one that is left
-    counts no more: a plateau of versions that were held against it is none. One that was chosen and is not live yet stays.
+    The caller has the lesson locked, its yardstick measured, and saves it. What was counted against the one
+    that is left counts no more: a plateau of versions that were held against it is none. One that was chosen
+    and is not live yet stays.
     """
     policy = Policy.objects.only("live_id").get(pk=lesson.policy_id)
     best_id = lesson.best_id

@@ -18,7 +18,8 @@ LARGEST_K3 = 3.0
 PROMISING = 0.75
 """Of the teacher's pass rate: where half of the questions reach it, the other half is asked too."""
 TELLING = 3
-"""Replies that must pass more with the wishes in the prompt than without, or there is nothing to learn from them."""
+"""Replies that must pass more with the wishes in the prompt than without,
+or there is nothing to learn from them."""
 NOT_TELLING = "the base does not do it either when it is told"
 
 
@@ -83,7 +84,10 @@ def k3(version: Sequence[float], base: Sequence[float]) -> float:
 
 
 def what_was_lost(now: Measured, yardstick: Yardstick) -> str:
-    """Return which guard a version breaks, or "". Each is relative to what the base does in as many replies."""
+    """Return which guard a version breaks, or "".
+
+    Each is relative to what the base does in as many replies.
+    """
     told, untold = yardstick.told, yardstick.untold
     share = now.of / told.of
     longest = 1.5 * max(told.mean_tokens, untold.mean_tokens)
@@ -99,7 +103,8 @@ def what_was_lost(now: Measured, yardstick: Yardstick) -> str:
 
 
 def why_not_better(now: Measured, best: Measured) -> str:
-    """Return why a version is not better than the best so far, or "": closer to the teacher, or passing more often."""
+    """Return why a version is not better than the best so far, or "":
+    closer to the teacher, or passing more often."""
     if now.closeness >= best.closeness + LEAST_GAIN:
         return ""
     if now.passes * best.of > best.passes * now.of and now.closeness >= best.closeness - GIVES:
@@ -116,7 +121,8 @@ def is_promising(passes: int, of: int, yardstick: Yardstick) -> bool:
 
 
 def holds(now: Measured, yardstick: Yardstick) -> bool:
-    """Return whether a version passes as often as the teacher, who is told; half of the questions do not show it."""
+    """Return whether a version passes as often as the teacher, who is told;
+    half of the questions do not show it."""
     whole = now.of >= yardstick.told.of
     return whole and yardstick.is_telling and now.passes >= NEARLY * yardstick.told.passes
 

@@ -35,7 +35,10 @@ class Interrupted(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A choosing question as it reads without and with the wishes, in tokens. `at`: its place among all of them."""
+    """A choosing question as it reads without and with the wishes, in tokens.
+
+    `at`: its place among all of them.
+    """
 
     at: int
     untold: tuple[int, ...]
@@ -89,7 +92,10 @@ def questions(hint: str) -> tuple[Asked, ...]:
 
 
 def measure_teacher(*, url: str, hint: str, room: Room) -> Teacher:
-    """Return what the base does with the wishes in its prompt and without. Raises Interrupted, or what the engine's client raises."""
+    """Return what the base does with the wishes in its prompt and without.
+
+    Raises Interrupted, or what the engine's client raises.
+    """
     asked = questions(hint)
     told = _replied(url, None, asked, room, with_wishes=True)
     untold = _replied(url, None, asked, room)
@@ -109,8 +115,9 @@ def measure_version(
 ) -> Measured:
     """Return what a version does without being told. Raises as `measure_teacher` does.
 
-    Unless `in_full`, half of the questions are asked first, and the others only where that half passes nearly as often as
-    the teacher: writing replies is what measuring costs, and far from the teacher its fixed replies say more.
+    Unless `in_full`, half of the questions are asked first, and the others only where that half passes nearly
+    as often as the teacher: writing replies is what measuring costs, and far from the teacher its fixed
+    replies say more.
     """
     stick, adapter = teacher.yardstick, version.served_name
     asked = questions(hint)

@@ -37,7 +37,8 @@ class Board:
 
     @property
     def scores(self) -> dict[int, Score]:
-        """Validation score of every version that was measured: replies to the user's taste that are on topic."""
+        """Validation score of every version that was measured:
+        replies to the user's taste that are on topic."""
         return {number: measurement.choice_score for number, measurement in self.measured.items()}
 
     def note(self, text: str) -> None:

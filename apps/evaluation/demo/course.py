@@ -66,7 +66,10 @@ def run_course(*, stack: Stack, minutes: float, seed: int, resume: bool, console
 
 
 def run_once(*, stack: Stack, minutes: float, seed: int, console: Console) -> dict[str, Any]:
-    """Tell it once against a platform and return the report. Raises InvalidInput where shadow rollouts are switched off."""
+    """Tell it once against a platform and return the report.
+
+    Raises InvalidInput where shadow rollouts are switched off.
+    """
     refuse_what_is_missing(find_methods(["joined"]))
     await_engine(lambda line: console.print(line, markup=False))
     log, began, started_at = RequestLog(), time.monotonic(), timezone.now()

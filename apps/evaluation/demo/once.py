@@ -1,4 +1,7 @@
-"""Tell it once: one complaint, then the clock. What the next replies are like, and when it need not be said any more."""
+"""Tell it once: one complaint, then the clock.
+
+What the next replies are like, and when it need not be said any more.
+"""
 
 import asyncio
 import itertools
@@ -29,7 +32,8 @@ Account = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A reply that is shown: when it came, who gave it, what its prompt was told, and whether it was to taste."""
+    """A reply that is shown: when it came, who gave it, what its prompt was told,
+    and whether it was to taste."""
 
     at_s: float
     what: str
@@ -117,7 +121,8 @@ class Once:
         return time.monotonic() - self._told_at if self._told_at else 0.0
 
     async def _complain(self, seed: int) -> Question | None:
-        """Ask until a first reply is not to taste and complain of it; return the question that is shown from then on."""
+        """Ask until a first reply is not to taste and complain of it;
+        return the question that is shown from then on."""
         for lines in itertools.islice(plan_sessions(self.person, seed=seed), QUESTIONS):
             session = f"demo-{uuid.uuid4().hex[:16]}"
             first = await self._ask([lines.question.text], session=session)
@@ -152,7 +157,8 @@ class Once:
         await self._show(shown, what, version=live, told="what is remembered", memory=True)
 
     async def _wait(self, shown: Question, *, until_s: float) -> None:
-        """Leave the platform alone until the weights hold it or the time is over; show the first version without being told."""
+        """Leave the platform alone until the weights hold it or the time is over;
+        show the first version without being told."""
         live = 0
         while self._elapsed_s < until_s:
             account = await self.doors.account()
@@ -179,7 +185,10 @@ class Once:
         )
 
     async def _look_at_prompt(self) -> None:
-        """Note when nothing was told any more. It leaves the prompt while teaching goes on, and may come back."""
+        """Note when nothing was told any more.
+
+        It leaves the prompt while teaching goes on, and may come back.
+        """
         course = self.course
         course.preferences = await self._preferences()
         if not course.preferences.get("learned") or course.preferences.get("active"):

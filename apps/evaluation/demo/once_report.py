@@ -18,7 +18,8 @@ GAIN = 15 / 60
 def build_report(
     course: Course, *, log: RequestLog, seconds: float, about: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the report. Times are seconds since the complaint; rates are of held-out replies that were told nothing."""
+    """Return the report. Times are seconds since the complaint;
+    rates are of held-out replies that were told nothing."""
     report: dict[str, Any] = {
         **about,
         "mode": "once",

@@ -44,8 +44,8 @@ class Prepared:
 def prepared(*, tenant_slug: str, api_key: str, resume: bool, remembers: bool = False) -> Iterator[Prepared]:
     """Make (or, to resume, find) the demo's policy and two keys of the person that `api_key` belongs to.
 
-    A new policy `remembers` what it is told, and is taught it while nobody talks, or it learns from complaints alone.
-    The keys are revoked afterwards. Raises `NotFound` where there is nothing to resume.
+    A new policy `remembers` what it is told, and is taught it while nobody talks, or it learns from
+    complaints alone. The keys are revoked afterwards. Raises `NotFound` where there is nothing to resume.
     """
     tenant, user = owner_of(tenant_slug=tenant_slug, api_key=api_key)
     with tenant_scope(tenant.pk):

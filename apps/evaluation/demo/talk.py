@@ -57,7 +57,8 @@ class Talker:
 
     @property
     def promising(self) -> bool:
-        """Whether at least two of the last eight first replies were right: before that no version is worth an exam."""
+        """Whether at least two of the last eight first replies were right:
+        before that no version is worth an exam."""
         return sum(answer.verdict.passed for answer in self.answers[-8:]) >= 2
 
     async def talk(self) -> None:

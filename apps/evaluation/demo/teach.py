@@ -24,8 +24,8 @@ FIRST_LOOK, SECOND_LOOK = 1, 1
 WORTH_IT = 0.25
 FINISH_S = 120.0
 FINISH_PER_MEASUREMENT = 0.6
-"""Time kept for comparing the best versions and for the last measurement: so much, and this part of what the first
-measurement took, whose replies were longer."""
+"""Time kept for comparing the best versions and for the last measurement:
+so much, and this part of what the first measurement took, whose replies were longer."""
 LAST_RUN_S = 60.0
 """How long a step under way may still take once the talk is over."""
 
@@ -65,7 +65,8 @@ async def teach(
     aims: Aims,
     seen: Callable[[], None],
 ) -> tuple[Course, Talker]:
-    """Run the demo to its end. `user` chats, `examiner` may name versions; `seen` is called when figures change."""
+    """Run the demo to its end. `user` chats, `examiner` may name versions;
+    `seen` is called when figures change."""
     slots = asyncio.Semaphore(PLACES)  # first come, first served: talk and measurement share the engine
     talker = Talker(
         user,

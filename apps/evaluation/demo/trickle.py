@@ -1,4 +1,5 @@
-"""A steady trickle of small requests beside everything else: it sees whether a swap fails or delays anybody."""
+"""A steady trickle of small requests beside everything else:
+it sees whether a swap fails or delays anybody."""
 
 import asyncio
 import contextlib
@@ -15,7 +16,10 @@ _MAX_TOKENS = 4
 
 
 async def trickle(chat: Chat, *, policy: str) -> None:
-    """Ask the live version for a few tokens every two seconds, until cancelled. Failures are in the chat's log."""
+    """Ask the live version for a few tokens every two seconds, until cancelled.
+
+    Failures are in the chat's log.
+    """
     async with asyncio.TaskGroup() as group:
         while True:
             group.create_task(_one(chat, policy))
@@ -35,7 +39,8 @@ async def _one(chat: Chat, policy: str) -> None:
 
 
 def first_token_times(replies: Sequence[Reply], *, swaps: Sequence[float]) -> dict[str, dict[str, float]]:
-    """Return count, median, 95th percentile and maximum of the time to first token, in ms, near swaps and not.
+    """Return count, median, 95th percentile and maximum of the time to first token,
+    in ms, near swaps and not.
 
     `swaps` is the Unix times at which the live pointer moved.
     """

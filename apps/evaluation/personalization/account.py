@@ -1,4 +1,5 @@
-"""What a platform did for a policy in the background: shadow replies, steps, versions, and how they were chosen."""
+"""What a platform did for a policy in the background:
+shadow replies, steps, versions, and how they were chosen."""
 
 from statistics import median
 from typing import Any
@@ -14,7 +15,10 @@ _OF_A_STEP = ("version", "outcome", "passes", "of", "closeness", "k3", "mean_tok
 
 
 def account_of(policy: Policy) -> dict[str, Any]:
-    """Return it as plain data, in the policy's tenant's scope. Times are seconds, medians over all of its steps."""
+    """Return it as plain data, in the policy's tenant's scope.
+
+    Times are seconds, medians over all of its steps.
+    """
     written = Turn.objects.filter(policy=policy, kind=TurnKind.SHADOW).aggregate(
         replies=Count("id"), tokens=Sum("output_ids__len")
     )

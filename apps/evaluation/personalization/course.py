@@ -25,11 +25,14 @@ async def carry_out(
     seconds: float = float("inf"),
     references: Path | None = None,
 ) -> bool:
-    """Do what the journal does not have yet; return whether all of the plan is done, or the time was over before.
+    """Do what the journal does not have yet; return whether all of the plan is done,
+    or the time was over before.
 
-    What the bare base does is taken from the file `references` where it is there, and put there where it is not.
+    What the bare base does is taken from the file `references` where it is there, and put there where it is
+    not.
 
-    Whatever else goes wrong ends the benchmark with its error; what was found out until then is in the journal.
+    Whatever else goes wrong ends the benchmark with its error; what was found out until then is in the
+    journal.
     """
     past = journal.past(plan)
     if references is not None:

@@ -1,4 +1,5 @@
-"""How long what is left will take: from what sessions and measurements have cost so far, else from the embedded default."""
+"""How long what is left will take: from what sessions and measurements have cost so far,
+else from the embedded default."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ from apps.evaluation.users import MAX_TOKENS, load_user
 
 _EXAMS = ("base", "hinted", "held_out", "as_served", "first_request")
 
-# the embedded model on two cores that have other things to do as well: a reply of a session, a token with eight replies at a
-# time, how much of what a reply may have is written, telling once, and sessions to convergence
+# the embedded model on two cores that have other things to do as well: a reply of a session, a token with
+# eight replies at a time, how much of what a reply may have is written, telling once, and sessions to
+# convergence
 REPLY_S = 8.0
 TOKEN_OF_EIGHT_S = 1 / 25
 WRITTEN = 0.8
@@ -75,7 +77,8 @@ def _exams_left(plan: Plan, key: RunKey, past: Past) -> int:
 
 
 def _exam_s(plan: Plan, key: RunKey, past: Mapping[RunKey, Past]) -> float:
-    """Return what an examination costs: the replies of the user's length, each token as long as tokens took so far."""
+    """Return what an examination costs: the replies of the user's length,
+    each token as long as tokens took so far."""
     known = [
         (line["seconds"], line["of"] * load_user(other.user).reply_tokens)
         for other, one in past.items()

@@ -1,6 +1,7 @@
 """Everything a benchmark has found out, a line each: what is in the file is never done again.
 
-A line is on disk before the next thing begins. A process that dies leaves at most half a line, which is dropped.
+A line is on disk before the next thing begins. A process that dies leaves at most half a line, which is
+dropped.
 """
 
 import fcntl
@@ -104,7 +105,8 @@ class Journal:
 
 
 def read(path: Path) -> list[Line]:
-    """Return the whole lines of a journal that another process may be writing; none where there is no file."""
+    """Return the whole lines of a journal that another process may be writing;
+    none where there is no file."""
     if not path.exists():
         return []
     content = path.read_bytes()

@@ -16,8 +16,9 @@ QUESTIONS = 10
 async def run_once(run: Run) -> None:
     """Complain once, ask again when it was judged, wait, and measure what the weights hold by themselves.
 
-    Everything between the complaint and the end of the wait belongs together: interrupted there, a run begins anew. What
-    was live at that end is what is measured, however long that takes and however often it is interrupted.
+    Everything between the complaint and the end of the wait belongs together: interrupted there, a run begins
+    anew. What was live at that end is what is measured, however long that takes and however often it is
+    interrupted.
     """
     told = await run.step("told", lambda: _tell(run))
     if told["complained"]:

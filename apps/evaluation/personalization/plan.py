@@ -1,4 +1,5 @@
-"""What a benchmark will do: which runs, under which terms, and the fingerprint that results are recognised by."""
+"""What a benchmark will do: which runs, under which terms,
+and the fingerprint that results are recognised by."""
 
 import hashlib
 import json
@@ -14,8 +15,9 @@ from apps.evaluation.users import MAX_TOKENS
 REFERENCE = "reference"
 """Stands where a run has its method: the bare base and the hinted teacher, which belong to no method."""
 TEACHER_TIMES = 3
-"""The hinted teacher gives so many times the replies of any other: runs of several seeds are held against its one rate, and
-sixty replies of a teacher that passes three times in four pass between 38 and 52 times."""
+"""The hinted teacher gives so many times the replies of any other:
+runs of several seeds are held against its one rate,
+and sixty replies of a teacher that passes three times in four pass between 38 and 52 times."""
 _ROOM = Path(__file__).parents[1]
 _DECIDES = ("rules/*.py", "data/**/*.json", "sentences.py", "topic.py", "loops.py", "talk.py", "users.py")
 
@@ -42,7 +44,8 @@ class Terms:
     patience_s: float = 60.0
     """Where the policy trains: so long at most the user stays away for a newer version to answer, seconds."""
     idle_minutes: float = 10.0
-    """How long nobody talks at the end, where the policy trains, minutes: after the one complaint, or after the last session."""
+    """How long nobody talks at the end, where the policy trains, minutes:
+    after the one complaint, or after the last session."""
     settles_s: float = 5.0
     """Told once: from the complaint to the first request after it, seconds."""
 
@@ -83,11 +86,13 @@ class Plan:
     """Which files the base model is of: `references.model_hash`."""
 
     def references(self) -> list[RunKey]:
-        """Return the runs that measure the bare base and the hinted teacher, one for a user: no seed has a part in them."""
+        """Return the runs that measure the bare base and the hinted teacher, one for a user:
+        no seed has a part in them."""
         return [reference_of(user) for user in self.users]
 
     def runs(self) -> list[RunKey]:
-        """Return the methods' runs: all methods of a user and a seed side by side, so that half a benchmark compares too."""
+        """Return the methods' runs: all methods of a user and a seed side by side,
+        so that half a benchmark compares too."""
         return [
             RunKey(seed, user, method.name)
             for seed in self.seeds
@@ -96,7 +101,10 @@ class Plan:
         ]
 
     def fingerprint(self, key: RunKey) -> str:
-        """Return what decides about a run's result and can be known: terms, method, texts, rules. Hex, 16 characters."""
+        """Return what decides about a run's result and can be known: terms, method, texts, rules.
+
+        Hex, 16 characters.
+        """
         said: dict[str, Any] = {
             "run": str(key),
             "base_model": self.base_model,

@@ -1,4 +1,5 @@
-"""What a person sees while a benchmark runs: a line for whatever is found out, and how long the rest will take."""
+"""What a person sees while a benchmark runs:
+a line for whatever is found out, and how long the rest will take."""
 
 import time
 from collections.abc import Mapping
@@ -13,7 +14,10 @@ from apps.evaluation.personalization.plan import Plan, RunKey
 
 
 class Screen:
-    """Prints lines; on a terminal the last one says what is left. `past` is what the journal knew at the start."""
+    """Prints lines; on a terminal the last one says what is left.
+
+    `past` is what the journal knew at the start.
+    """
 
     def __init__(self, console: Console, plan: Plan, past: Mapping[RunKey, Past]) -> None:
         self._console = console

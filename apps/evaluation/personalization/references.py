@@ -1,7 +1,9 @@
-"""What the bare base does, without the hint and with it: measured once for a user, kept for every later benchmark.
+"""What the bare base does, without the hint and with it:
+measured once for a user, kept for every later benchmark.
 
-Neither seed nor method has a part in it, so the lines are recognised by what has: questions, rule, hint, how replies are
-sampled, and the very files of the model. A line of another model is not stale data but no data: it is measured again.
+Neither seed nor method has a part in it, so the lines are recognised by what has: questions, rule, hint, how
+replies are sampled, and the very files of the model. A line of another model is not stale data but no data:
+it is measured again.
 """
 
 import fcntl
@@ -35,7 +37,8 @@ def model_hash(directory: Path) -> str:
 
 
 def known_elsewhere(path: Path, plan: Plan, past: Mapping[RunKey, Past]) -> list[Line]:
-    """Return the lines of references that a plan lacks and that were measured, whole, by an earlier benchmark."""
+    """Return the lines of references that a plan lacks and that were measured, whole,
+    by an earlier benchmark."""
     if not plan.model:
         return []
     lines = read(path)

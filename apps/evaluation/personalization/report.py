@@ -16,7 +16,10 @@ Figures = dict[str, Any]
 
 
 def build_report(plan: Plan, past: Mapping[RunKey, Past], about: Mapping[str, Any]) -> Figures:
-    """Return everything that is known so far. Rates are fractions; counts are of replies or sessions; times are seconds."""
+    """Return everything that is known so far.
+
+    Rates are fractions; counts are of replies or sessions; times are seconds.
+    """
     references = {key: _reference(past[key]) for key in plan.references() if past[key].ended}
     runs = [
         _run(key, past[key], references.get(reference_of(key.user))) for key in plan.runs() if past[key].ended
@@ -51,7 +54,8 @@ def build_report(plan: Plan, past: Mapping[RunKey, Past], about: Mapping[str, An
 def rate_of(measured: Iterable[Mapping[str, Any]]) -> Figures:
     """Return how often replies passed over several measurements, with both intervals.
 
-    `wilson` takes replies as independent, `bootstrap` draws whole questions: the wider one is the one to believe.
+    `wilson` takes replies as independent, `bootstrap` draws whole questions: the wider one is the one to
+    believe.
     """
     every = list(measured)
     passed, of = (sum(one[name] for one in every) for name in ("passed", "of"))

@@ -51,7 +51,8 @@ class Platform(Protocol):
         """Make a tenant, a policy and keys, or find those of `tenant` again (None where they are gone)."""
 
     async def rest(self, subject: Subject) -> None:
-        """Stop whatever changes the policy, for good, and return once nothing is under way any more: what is live then stays."""
+        """Stop whatever changes the policy, for good, and return once nothing is under way any more:
+        what is live then stays."""
 
     async def account(self, subject: Subject) -> Mapping[str, Any]:
         """Return what the platform did meanwhile: steps, shadow tokens, versions and how they were chosen."""
@@ -115,7 +116,8 @@ class Run:
         return self.journal.write(event, self.key, self.fingerprint, **found)
 
     async def talk(self, lines: Lines, *, turns: int) -> tuple[Talk, int]:
-        """Hold one session with the policy as it is served; return it and how many requests failed and were asked again."""
+        """Hold one session with the policy as it is served;
+        return it and how many requests failed and were asked again."""
         session = f"user-{uuid.uuid4().hex[:16]}"
         failed = 0
 
@@ -192,6 +194,7 @@ class Run:
         return await until_answered(ask, pause_s=RETRY_S)
 
     async def preferences(self) -> dict[str, int]:
-        """Return how many preferences the platform remembers, by state, as `/v1/memory` says; those that are active are in prompts."""
+        """Return how many preferences the platform remembers, by state, as `/v1/memory` says;
+        those that are active are in prompts."""
         ask = partial(self.subject.user.preferences, self.subject.policy)
         return await until_answered(ask, pause_s=RETRY_S)

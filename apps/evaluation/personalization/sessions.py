@@ -30,11 +30,12 @@ def converged_at(sessions: Mapping[int, Line], *, in_a_row: int) -> int | None:
 
 
 async def run_sessions(run: Run) -> None:
-    """Talk until the user is content or the cap is reached, leave what learns alone, then measure what is live.
+    """Talk until the user is content or the cap is reached, leave what learns alone,
+    then measure what is live.
 
-    Goes on where the journal ends; interrupted in the idle minutes, they begin anew. Whoever is content soon has said so
-    little that nothing of it is in the weights yet: what a method makes of it while nobody waits is part of it, and every
-    one that trains has the same minutes.
+    Goes on where the journal ends; interrupted in the idle minutes, they begin anew. Whoever is content soon
+    has said so little that nothing of it is in the weights yet: what a method makes of it while nobody waits
+    is part of it, and every one that trains has the same minutes.
     """
     terms, past = run.terms, run.past
     abreast = PLACES if run.method.still else 1
@@ -82,7 +83,8 @@ async def _session(run: Run, number: int) -> None:
 
 
 async def _stay_away(run: Run, *, version: int) -> None:
-    """Leave the platform alone: at least the idle seconds, and where it trains until a newer version answers, within limits."""
+    """Leave the platform alone: at least the idle seconds,
+    and where it trains until a newer version answers, within limits."""
     began = time.monotonic()
     await asyncio.sleep(run.terms.idle_s)
     if not run.method.trains:
@@ -100,7 +102,8 @@ async def _held_out(run: Run) -> dict[str, Any]:
 
 
 async def _as_served(run: Run) -> dict[str, Any]:
-    """Measure what a person gets now that nothing changes any more: the version that is live, told what its prompts are told."""
+    """Measure what a person gets now that nothing changes any more:
+    the version that is live, told what its prompts are told."""
     return await run.exam(await run.live_version(), memory=True)
 
 

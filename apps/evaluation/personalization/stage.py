@@ -1,4 +1,5 @@
-"""Where the runs take place: for each a tenant of its own on a running platform, made and put to rest as an operator would."""
+"""Where the runs take place: for each a tenant of its own on a running platform,
+made and put to rest as an operator would."""
 
 import asyncio
 import datetime as dt
@@ -56,7 +57,8 @@ class Stage:
         self._api_key = api_key
 
     async def open(self, *, method: Method, tenant: str) -> Subject | None:
-        """Make a tenant with a policy configured as the method says, or find it again; None where it is gone."""
+        """Make a tenant with a policy configured as the method says,
+        or find it again; None where it is gone."""
         made = await sync_to_async(patiently)(partial(self._made, method, tenant))
         if made is None:
             return None

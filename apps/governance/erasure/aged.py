@@ -9,7 +9,8 @@ from kernel.errors import InvalidInput
 def kept_days(policy: Policy) -> int | None:
     """Return after how many days without a turn the policy's sessions go; None: they are kept.
 
-    Also None where the platform does not take the policy's configuration any more: nothing is deleted on a guess.
+    Also None where the platform does not take the policy's configuration any more: nothing is deleted on a
+    guess.
     """
     try:
         return resolve(policy.config).retention_days

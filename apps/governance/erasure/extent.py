@@ -1,4 +1,5 @@
-"""How much a deletion would take, as far as a page counts it: what a page costs does not grow with what would go."""
+"""How much a deletion would take, as far as a page counts it:
+what a page costs does not grow with what would go."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,8 @@ from apps.governance.erasure.subjects import Meant, consumed_by_version
 from apps.governance.models import Subject
 
 MOST_COUNTED = 2_000
-"""Rows of a kind: whoever is asked whether all of them may go needs no larger number to know that they are many."""
+"""Rows of a kind: whoever is asked whether all of them may go needs no larger number to
+know that they are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,8 @@ def extent_of(meant: Meant) -> Extent:
         sessions=counted(meant.sessions()),
         turns=counted(turns),
         preferences=counted(meant.preferences()),
-        # of the oldest sessions, of everything the oldest turns: what learned later was mostly built on what learned from
-        # these, and is named with it
+        # of the oldest sessions, of everything the oldest turns:
+        # what learned later was mostly built on what learned from these, and is named with it
         known=known_of(consumed_by_version(turns[:MOST_COUNTED])),
     )
 

@@ -16,7 +16,10 @@ NAMED = 50
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the versions of one policy have to do with deleted samples. Nothing is undone by itself: they are kept."""
+    """What the versions of one policy have to do with deleted samples.
+
+    Nothing is undone by itself: they are kept.
+    """
 
     policy: Policy
     learned: tuple[tuple[AdapterVersion, int], ...]
@@ -44,7 +47,8 @@ class Branch:
 
 
 def known_of(samples: Mapping[uuid.UUID, int]) -> list[Known]:
-    """Return, per policy, what became of samples that are gone (version -> how many), by the policy's name."""
+    """Return, per policy, what became of samples that are gone (version -> how
+    many), by the policy's name."""
     touched = AdapterVersion.objects.filter(pk__in=samples).values("policy_id")
     policies = Policy.objects.filter(pk__in=touched).order_by("name").select_related("live")
     return [_of_policy(policy, samples) for policy in policies]
@@ -54,7 +58,8 @@ def _of_policy(policy: Policy, samples: Mapping[uuid.UUID, int]) -> Known:
     rows = AdapterVersion.objects.filter(policy=policy).defer("metrics")
     numbers = dict(rows.filter(pk__in=samples).order_by("number").values_list("number", "pk"))
     learned = list(numbers)
-    # what is older than all that learned has no part in it; of the rest, only those not trained from the one before
+    # what is older than all that learned has no part in it;
+    # of the rest, only those not trained from the one before
     turnings = rows.filter(number__gt=learned[0]).exclude(parent__number=F("number") - 1).order_by("number")
     newest = rows.aggregate(number=Max("number"))["number"]
     branches = branches_of(learned, list(turnings.values_list("number", "parent__number")), newest)
@@ -87,10 +92,12 @@ def _newest_clean(ready: QuerySet[AdapterVersion], branches: Sequence[Branch]) -
 def branches_of(
     learned: Sequence[int], turnings: Iterable[tuple[int, int | None]], newest: int
 ) -> list[Branch]:
-    """Return the branches of a policy's versions from the first that learned on, by their numbers, which leave none out.
+    """Return the branches of a policy's versions from the first that learned on,
+    by their numbers, which leave none out.
 
-    `learned` are the numbers that learned, rising; `turnings` the versions after the first of these that were not trained
-    from the one before, rising, each with its parent's number (None: the bare base); `newest` is the last number of all.
+    `learned` are the numbers that learned, rising; `turnings` the versions after the first of these that were
+    not trained from the one before, rising, each with its parent's number (None: the bare base); `newest` is
+    the last number of all.
     """
     turned = [(learned[0], None), *turnings]
     ends = [*(number for number, _ in turned[1:]), newest + 1]

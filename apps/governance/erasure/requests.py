@@ -1,4 +1,5 @@
-"""Ask for a deletion. What a prompt could be told of it is gone in the same transaction; the rest is a worker's."""
+"""Ask for a deletion. What a prompt could be told of it is gone in the same
+transaction; the rest is a worker's."""
 
 import uuid
 from collections.abc import Iterable
@@ -43,10 +44,12 @@ def asked_before(*, meant: Meant, idempotency_key: str | None) -> Erasure | None
 def request_erasure(
     *, tenant_id: uuid.UUID, meant: Meant, actor: str, idempotency_key: str | None = None
 ) -> Erasure:
-    """Have a session, a person's conversations or all of them deleted; audited. Must run in the tenant's scope.
+    """Have a session, a person's conversations or all of them deleted; audited.
 
-    From the next request on no prompt is told of it. The same wish while one is open, or by the same key, returns that
-    one. Raises NotFound for what the tenant does not have, and as `asked_before`.
+    Must run in the tenant's scope.
+
+    From the next request on no prompt is told of it. The same wish while one is open, or by the same key,
+    returns that one. Raises NotFound for what the tenant does not have, and as `asked_before`.
     """
     while True:
         found = _found_or_made(tenant_id, meant, actor, idempotency_key)
@@ -57,7 +60,8 @@ def request_erasure(
 def _found_or_made(
     tenant_id: uuid.UUID, meant: Meant, actor: str, idempotency_key: str | None
 ) -> Erasure | None:
-    """As `request_erasure`; None where somebody else's was in the way, and is done by now: then look again."""
+    """As `request_erasure`; None where somebody else's was in the way,
+    and is done by now: then look again."""
     with transaction.atomic():
         same = Erasure.objects.filter(subject=meant.subject, subject_id=meant.id, state=ErasureState.OPEN)
         if (made := asked_before(meant=meant, idempotency_key=idempotency_key)) is not None:
@@ -112,9 +116,11 @@ def _untell(meant: Meant) -> None:
 
 
 def forget_grounds(turns: QuerySet[Turn], *, of: Iterable[tuple[Any, ...]] = ()) -> None:
-    """Let no prompt be told of what turns said, in the caller's transaction; `of` more people, whose wishes go next.
+    """Let no prompt be told of what turns said, in the caller's transaction;
+    `of` more people, whose wishes go next.
 
-    Whoever forgets a wish by hand takes its person, then it, and then what it rests on: so people come first here, too.
+    Whoever forgets a wish by hand takes its person, then it, and then what it rests on: so people come first
+    here, too.
     """
     grounds = Evidence.objects.filter(turn__in=turns)
     said = grounds.values_list(*(f"preference__{name}" for name in _WHOSE)).distinct()

@@ -23,7 +23,8 @@ ByVersion = dict[uuid.UUID, int]
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """A session, an end user, a member, what is aged of a policy, or (id None) everything of the tenant in scope."""
+    """A session, an end user, a member, what is aged of a policy,
+    or (id None) everything of the tenant in scope."""
 
     subject: Subject
     id: uuid.UUID | None = None
@@ -43,7 +44,8 @@ class Meant:
         return cls(Subject.AGED, policy_id, at - dt.timedelta(days=days))
 
     def check(self) -> None:
-        """Raise NotFound where the tenant in scope has no such thing, InvalidInput where an id is missing or too much."""
+        """Raise NotFound where the tenant in scope has no such thing,
+        InvalidInput where an id is missing or too much."""
         if (self.id is None) != (self.subject == Subject.EVERYTHING):
             raise InvalidInput("Name what is to be deleted.", field="id")
         if not self._is_there():
@@ -70,8 +72,9 @@ class Meant:
     def sessions(self) -> QuerySet[Session]:
         """Return the sessions that go.
 
-        With a session go the shadow sessions of its person and policy: what the weights were taught in quiet minutes repeats that
-        person's questions. A member's are those in which no end user was named: the others are the end users'.
+        With a session go the shadow sessions of its person and policy: what the weights were taught in quiet
+        minutes repeats that person's questions. A member's are those in which no end user was named: the
+        others are the end users'.
         """
         rows = Session.objects.all()
         if self.subject == Subject.EVERYTHING:
@@ -81,7 +84,8 @@ class Meant:
         if self.subject == Subject.MEMBER:
             return rows.filter(user_id=self.key, end_user__isnull=True)
         if self.subject == Subject.AGED:
-            # as the index has it; the last turn's moment is written by every request, so what goes on is young again
+            # as the index has it; the last turn's moment is written by every request,
+            # so what goes on is young again
             said_at = Coalesce("last_turn_at", "created_at")
             return rows.alias(said_at=said_at).filter(policy_id=self.key, said_at__lt=self.until)
         return rows.filter(Q(pk=self.key) | self._shadows())
@@ -105,7 +109,8 @@ class Meant:
         return Q(pk__in=[]) if session is None else Q(kind=TurnKind.SHADOW, **session)
 
     def preferences(self) -> QuerySet[Preference]:
-        """Return the preferences that go with the person; a session takes only what it said along (its evidence)."""
+        """Return the preferences that go with the person;
+        a session takes only what it said along (its evidence)."""
         return self._theirs(Preference.objects.all())
 
     def lessons(self) -> QuerySet[Lesson]:

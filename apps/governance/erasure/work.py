@@ -1,6 +1,7 @@
 """Do a deletion, some turns at a time.
 
-Each step is one transaction that counts what it took: whether it dies or comes twice at any line, the sum is the same.
+Each step is one transaction that counts what it took: whether it dies or comes twice at any line, the sum is
+the same.
 """
 
 import enum
@@ -111,7 +112,10 @@ def _step(erasure_id: uuid.UUID) -> Step:
 
 
 def _some_sessions(due: QuerySet[Session], meant: Meant) -> list[uuid.UUID]:
-    """Return sessions to be gone on with, locked: no request is admitted to them meanwhile. None where all wait."""
+    """Return sessions to be gone on with, locked: no request is admitted to them meanwhile.
+
+    None where all wait.
+    """
     if meant.subject == Subject.SESSION and due.exclude(pk=meant.key).exists():
         due = due.exclude(pk=meant.key)  # goes last: the others are found by it
     pending = Turn.objects.filter(session=OuterRef("pk"), state=TurnState.PENDING)
@@ -123,13 +127,15 @@ def _some_sessions(due: QuerySet[Session], meant: Meant) -> list[uuid.UUID]:
 
 
 def _locked(due: QuerySet[Session], some: Sequence[uuid.UUID]) -> list[uuid.UUID]:
-    """Lock sessions that nobody else holds; return those that are still due: one that went on is not aged any more."""
+    """Lock sessions that nobody else holds; return those that are still due:
+    one that went on is not aged any more."""
     rows = locked(due.filter(pk__in=some), skip_locked=True, to_delete=True)
     return list(rows.values_list("pk", flat=True))
 
 
 def _some_turns(sessions: list[uuid.UUID]) -> tuple[list[uuid.UUID], list[uuid.UUID]]:
-    """Lock the turns that go next; return them with the sessions that may be empty then: first what repeats a question of theirs.
+    """Lock the turns that go next; return them with the sessions that may be empty then:
+    first what repeats a question of theirs.
 
     Neither where another deletion holds all of that: it may wait for one of these sessions in turn.
     """
@@ -213,8 +219,8 @@ def _forget_people(erasure: Erasure, meant: Meant) -> bool:
 def _forget_unheard(people: QuerySet[EndUser]) -> Mapping[str, int]:
     """Delete some end users of whom nothing is left but the name; return what is gone.
 
-    One who opted out is kept, as a name: without it, whatever that person says next would be learned from. A wish that
-    rests on nothing any more is told to nobody, and goes along.
+    One who opted out is kept, as a name: without it, whatever that person says next would be learned from. A
+    wish that rests on nothing any more is told to nobody, and goes along.
     """
     grounds = Evidence.objects.filter(preference=OuterRef("pk"))
     told = Preference.objects.filter(~Q(own_words="") | Exists(grounds), end_user=OuterRef("pk"))

@@ -25,7 +25,8 @@ _LEVEL = 5
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an archive is: the file that is being written, rows read of all that were counted in the snapshot."""
+    """How far an archive is: the file that is being written,
+    rows read of all that were counted in the snapshot."""
 
     part: str
     done: int
@@ -50,7 +51,8 @@ Heard = Callable[[Progress], None]
 
 
 def write_archive(path: Path, *, tenant: Tenant, heard: Heard = lambda _progress: None) -> Archive:
-    """Write everything of the tenant in scope to `path`, which is there only once it is whole and on the disk.
+    """Write everything of the tenant in scope to `path`,
+    which is there only once it is whole and on the disk.
 
     All rows are of one moment (`snapshot`). Must not run inside a transaction.
     """

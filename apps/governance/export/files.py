@@ -1,4 +1,7 @@
-"""Where archives lie: <EXPORT_STORE>/<tenant id>/<export id>-<fence>.zip. No word of anybody's is part of a name."""
+"""Where archives lie: <EXPORT_STORE>/<tenant id>/<export id>-<fence>.zip.
+
+No word of anybody's is part of a name.
+"""
 
 import logging
 import time

@@ -90,10 +90,11 @@ def record_download(*, export: Export, actor: str) -> None:
 
 
 def write(*, export_id: uuid.UUID) -> Export | None:
-    """Write an export that is due; None where it is not to be had: ended, somebody's, or all places are taken.
+    """Write an export that is due; None where it is not to be had:
+    ended, somebody's, or all places are taken.
 
-    An attempt begins anew: its rows are of its own moment. Whatever fails it, it is tried again, `ATTEMPTS` times in
-    all. Must run in the tenant's scope and outside a transaction.
+    An attempt begins anew: its rows are of its own moment. Whatever fails it, it is tried again, `ATTEMPTS`
+    times in all. Must run in the tenant's scope and outside a transaction.
     """
     export = _claim(export_id)
     if export is None:
@@ -117,7 +118,8 @@ def write(*, export_id: uuid.UUID) -> Export | None:
 
 
 class _Keeper:
-    """Keeps the lease and notes how far the export is, on a connection beside the one that reads the snapshot."""
+    """Keeps the lease and notes how far the export is,
+    on a connection beside the one that reads the snapshot."""
 
     def __init__(self, export: Export) -> None:
         self._export = export
@@ -166,7 +168,8 @@ def expire(*, limit: int = 100) -> int:
 
 
 def end_all(tenant_id: uuid.UUID, reason: str) -> int:
-    """End every export of the tenant that is there or under way, in the caller's transaction; return how many.
+    """End every export of the tenant that is there or under way,
+    in the caller's transaction; return how many.
 
     Nobody can fetch one from the commit on; a file that is not deleted right after it is upkeep's.
     """
@@ -180,7 +183,8 @@ def end_all(tenant_id: uuid.UUID, reason: str) -> int:
 
 
 def ask_again(*, older_than_s: float, limit: int = 50) -> int:
-    """Announce the exports in scope that are due and nobody writes, or whose holder went silent; return how many."""
+    """Announce the exports in scope that are due and nobody writes,
+    or whose holder went silent; return how many."""
     now = clock.now()
     due = Export.objects.filter(
         Q(state=ExportState.QUEUED, available_at__lt=now - dt.timedelta(seconds=older_than_s))
@@ -223,7 +227,8 @@ def _claimable(export: Export, now: dt.datetime) -> bool:
 
 
 def _has_a_place() -> bool:
-    """Whether fewer than EXPORTS_AT_ONCE are being written: the workers that write them also publish versions."""
+    """Whether fewer than EXPORTS_AT_ONCE are being written:
+    the workers that write them also publish versions."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ONE_AT_A_TIME])
     with system_scope("exports of all tenants share the workers"):

@@ -16,7 +16,8 @@ _SHORT = 2_000  # characters of a text whose redaction is worth remembering: a s
 class Privacy:
     """Each policy's setting, read once; the tenant's own counts for what belongs to no policy.
 
-    `redact` and `drop` both blank what is found: a file leaves the platform, and neither setting lets that out.
+    `redact` and `drop` both blank what is found: a file leaves the platform, and neither setting lets that
+    out.
     """
 
     def __init__(self) -> None:

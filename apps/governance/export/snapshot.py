@@ -16,7 +16,8 @@ def snapshot() -> Iterator[dt.datetime]:
     if connection.in_atomic_block:
         raise RuntimeError("a snapshot is a transaction of its own")
     with connection.cursor() as cursor:
-        # applies the scope to the session: within the transaction it would take the snapshot before its level is set
+        # applies the scope to the session: within the transaction it would take the
+        # snapshot before its level is set
         cursor.execute("SELECT 1")
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")

@@ -1,4 +1,5 @@
-"""Which rows an archive holds, and what of them: every column is named here, so that no secret comes along by itself."""
+"""Which rows an archive holds, and what of them:
+every column is named here, so that no secret comes along by itself."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping

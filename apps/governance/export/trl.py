@@ -1,7 +1,8 @@
-"""The same turns as training rows in the conversational layouts that TRL documents (huggingface.co/docs/trl/dataset_formats).
+"""The same turns as training rows in the conversational layouts that TRL documents
+(huggingface.co/docs/trl/dataset_formats).
 
-A row is made of each sample that a step could have learned from: what is ineligible (opted out, personal data, cut off …)
-teaches nobody, here neither.
+A row is made of each sample that a step could have learned from: what is ineligible (opted out, personal
+data, cut off …) teaches nobody, here neither.
 """
 
 from collections.abc import Mapping
@@ -52,7 +53,8 @@ def score_of(row: Mapping[str, Any]) -> float | None:
 
 
 def base_of(row: Mapping[str, Any], privacy: Privacy) -> Row | None:
-    """Return prompt and completion of a sample as messages; None where the policy's setting keeps it from teaching."""
+    """Return prompt and completion of a sample as messages;
+    None where the policy's setting keeps it from teaching."""
     messages, reply = row["turn__messages"], row["turn__reply"]
     mode = privacy.mode(row["policy_id"])
     if why_not_trained_on(mode, request=messages, reply=reply, next_state=row["turn__next_state"]):

@@ -1,4 +1,5 @@
-"""Requests to a judge's endpoint: many at once from any thread, over few connections, each within its limits."""
+"""Requests to a judge's endpoint: many at once from any thread,
+over few connections, each within its limits."""
 
 import asyncio
 import json
@@ -52,7 +53,10 @@ class Calls:
     async def ask(
         self, url: str, body: Mapping[str, Any], *, headers: Mapping[str, str], until: float
     ) -> Answer:
-        """Post `body`, again with backoff where that may help, until the deadline (`time.monotonic`). Never raises."""
+        """Post `body`, again with backoff where that may help, until the deadline (`time.monotonic`).
+
+        Never raises.
+        """
         started = time.monotonic()
         trouble = ""
         for attempt in range(RETRIES + 1):

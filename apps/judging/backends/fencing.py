@@ -1,9 +1,10 @@
 """Put what other people and programs wrote before a judge, so that it is evidence and nothing else.
 
-Three walls. The evidence is one JSON value between two lines with a mark that is made up for each call, so nothing in
-it can close the fence. What a chat template might read as a control token ("<|im_end|>", "[INST]", "</think>") and
-what no reader can see is written as JSON escapes: the same value, other characters. And the answer must repeat a
-ballot number that stands outside the fence only, so an answer found in the evidence, echoed word for word, is no vote.
+Three walls. The evidence is one JSON value between two lines with a mark that is made up for each call, so
+nothing in it can close the fence. What a chat template might read as a control token ("<|im_end|>", "[INST]",
+"</think>") and what no reader can see is written as JSON escapes: the same value, other characters. And the
+answer must repeat a ballot number that stands outside the fence only, so an answer found in the evidence,
+echoed word for word, is no vote.
 """
 
 import json

@@ -116,7 +116,8 @@ def prompt(evidence: Fenced, rubric: str = "") -> list[dict[str, str]]:
 
 
 def parse(text: str, ballot: str) -> tuple[int | None, str, str]:
-    """Return (score, hint, why it abstains) of a judge's answer; only the exact object that was asked for counts."""
+    """Return (score, hint, why it abstains) of a judge's answer;
+    only the exact object that was asked for counts."""
     try:
         score, hint = _checked(text, ballot)
     except _NotAVote as error:
@@ -152,7 +153,8 @@ def _checked(text: str, ballot: str) -> tuple[int, str]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object whose names stand once each: with two scores in it, which one counts is a matter of taste."""
+    """Return an object whose names stand once each:
+    with two scores in it, which one counts is a matter of taste."""
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("a name stands twice")
     return dict(pairs)
@@ -163,7 +165,10 @@ def _bound(text: str) -> int:
 
 
 def _vote(answer: Answer, ballot: str, *, asked: int) -> tuple[CastVote, str]:
-    """Return a vote and its hint. An endpoint that does not say what it read is taken to have read all of `asked`."""
+    """Return a vote and its hint.
+
+    An endpoint that does not say what it read is taken to have read all of `asked`.
+    """
     score, hint, abstained = parse(answer.content, ballot)
     vote = CastVote(
         score=score,

@@ -16,8 +16,8 @@ MAX_VOTES = 15
 class Rubric(TenantModel):
     """What a tenant (or one of its policies) wants replies judged by. Append-only: the newest row counts.
 
-    An empty text is a return to what holds one level above: the tenant's, or the built-in rubric. Postgres refuses any
-    change of a row.
+    An empty text is a return to what holds one level above: the tenant's, or the built-in rubric. Postgres
+    refuses any change of a row.
     """
 
     policy = models.ForeignKey(

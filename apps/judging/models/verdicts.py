@@ -1,4 +1,5 @@
-"""What was made of turns: attempts, judgements with their votes and hints, and windows that are judged once more."""
+"""What was made of turns: attempts, judgements with their votes and hints,
+and windows that are judged once more."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -58,7 +59,10 @@ class JudgementSource(models.TextChoices):
 
 
 class Judgement(TenantModel):
-    """One judging of one turn under one judge, prompt, rubric, number of votes and temperature. Old ones are kept."""
+    """One judging of one turn under one judge, prompt, rubric, number of votes and temperature.
+
+    Old ones are kept.
+    """
 
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="judgements")
     judge = models.CharField(max_length=60, help_text="Backend and model; the operator of an override.")
@@ -169,7 +173,10 @@ class RejudgingState(models.TextChoices):
 
 
 class Rejudging(TenantModel):
-    """A window of a policy's turns that is judged once more. How far it is, is counted from the judgements."""
+    """A window of a policy's turns that is judged once more.
+
+    How far it is, is counted from the judgements.
+    """
 
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="rejudgings")
     rubric = models.ForeignKey(Rubric, null=True, on_delete=models.RESTRICT, related_name="+")

@@ -75,8 +75,9 @@ def judge(*, turn_id: uuid.UUID, backend: Judge | None = None) -> Judgement | No
     """Ask the judge about a turn and settle the verdict; return the judgement, or None where there is none.
 
     Safe to call again and from several places at once: a judged turn stays as it is, and while somebody
-    asks the judge nobody else does. While the tenant is paused it is asked for anew, which waits in the outbox. A judge that does not answer is asked again later, at most
-    `ATTEMPTS` times; then the judgement is a dead letter (`failed`), and counts as neutral.
+    asks the judge nobody else does. While the tenant is paused it is asked for anew, which waits in the
+    outbox. A judge that does not answer is asked again later, at most `ATTEMPTS` times; then the judgement is
+    a dead letter (`failed`), and counts as neutral.
     """
     policy = Policy.objects.filter(turns=turn_id).first()
     if policy is None:

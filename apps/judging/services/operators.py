@@ -28,7 +28,8 @@ SETTINGS = ("votes", "temperature", "daily_tokens", "personal_data")
 
 
 def write_rubric(*, tenant_id: uuid.UUID, policy: Policy | None, text: str, actor: str) -> Rubric:
-    """Write the rubric that a tenant (or one of its policies) is judged by from now on; "" returns to one level above.
+    """Write the rubric that a tenant (or one of its policies) is judged by from now on;
+    "" returns to one level above.
 
     Old rubrics stay, and what was judged by them. Raises InvalidInput over the limit.
     """
@@ -58,7 +59,8 @@ def write_rubric(*, tenant_id: uuid.UUID, policy: Policy | None, text: str, acto
 def change_judging(
     *, tenant_id: uuid.UUID, policy: Policy | None, changes: dict[str, Any], actor: str
 ) -> JudgeSettings:
-    """Set votes, temperature, daily_tokens or personal_data of a tenant or one of its policies; None: as one level above.
+    """Set votes, temperature, daily_tokens or personal_data of a tenant or one of its policies;
+    None: as one level above.
 
     The cap on tokens is the tenant's alone. Raises InvalidInput that names the field.
     """
@@ -119,7 +121,8 @@ def revive(judgement: Judgement) -> None:
 
 
 def override(*, turn_id: uuid.UUID, reward: int, actor: str, reason: str) -> Judgement:
-    """Put an operator's verdict (1, 0 or -1) in the place of every judge's; what a person who was there said still counts more.
+    """Put an operator's verdict (1, 0 or -1) in the place of every judge's;
+    what a person who was there said still counts more.
 
     Audited. The judges' verdicts stay as rows; their hints no longer count.
     """

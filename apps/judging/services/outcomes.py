@@ -15,10 +15,11 @@ LONGEST_NAME = 200
 
 
 def open_trajectory(*, session_id: uuid.UUID, task: str, group: str) -> Trajectory:
-    """Say that a session is an attempt at a task, before its first turn is judged; attempts of one `group` are compared.
+    """Say that a session is an attempt at a task, before its first turn is judged;
+    attempts of one `group` are compared.
 
-    From then on its turns wait for the outcome (or the end of the session). The same again changes nothing; another
-    task or group is a Conflict.
+    From then on its turns wait for the outcome (or the end of the session). The same again changes nothing;
+    another task or group is a Conflict.
     """
     for name, value in (("task", task), ("group", group)):
         if not value.strip() or len(value) > LONGEST_NAME or "\x00" in value:
@@ -38,7 +39,8 @@ def open_trajectory(*, session_id: uuid.UUID, task: str, group: str) -> Trajecto
 def record_outcome(*, session_id: uuid.UUID, outcome: float) -> Trajectory:
     """Say how an attempt ended; every turn of it then carries R_t = outcome + its process reward.
 
-    The same again changes nothing; another outcome is a Conflict: what a step may have used is not taken back.
+    The same again changes nothing; another outcome is a Conflict: what a step may have used is not taken
+    back.
     """
     if isinstance(outcome, bool) or not math.isfinite(outcome) or abs(outcome) > MAX_REWARD:
         raise InvalidInput(f"`outcome` is a number from {-MAX_REWARD:g} to {MAX_REWARD:g}.", field="outcome")

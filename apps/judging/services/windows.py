@@ -1,8 +1,8 @@
 """Judge a window of a policy's turns once more, beside what was said of them before.
 
-What is done stands in the judgements themselves, so a re-judging may die, be delivered twice or run in several
-places: each turn is judged once under the new identity. The newest verdict counts for a sample that no step has
-taken; a consumed sample keeps what it was trained with.
+What is done stands in the judgements themselves, so a re-judging may die, be delivered twice or run in
+several places: each turn is judged once under the new identity. The newest verdict counts for a sample that
+no step has taken; a consumed sample keeps what it was trained with.
 """
 
 import datetime as dt
@@ -65,8 +65,9 @@ def rejudge_window(
 ) -> Rejudging:
     """Ask for a window [since, until) of a policy's turns to be judged by the rules of now; audited.
 
-    The same window under the same rules is asked for once at a time: a second call returns the one under way. Dead
-    letters of the same identity in the window get their attempts back. Raises InvalidInput where the window is empty.
+    The same window under the same rules is asked for once at a time: a second call returns the one under way.
+    Dead letters of the same identity in the window get their attempts back. Raises InvalidInput where the
+    window is empty.
     """
     if since >= until:
         raise InvalidInput("The window ends before it begins.", field="until")
@@ -124,7 +125,9 @@ def rejudge_window(
 
 
 def rejudge_some(*, rejudging_id: uuid.UUID, backend: Judge | None = None, announce: bool = True) -> bool:
-    """Judge the next turns of a re-judging; return whether any are left. With `announce` the rest is asked for.
+    """Judge the next turns of a re-judging; return whether any are left.
+
+    With `announce` the rest is asked for.
 
     While the tenant is paused none are judged, and what is asked for waits in the outbox.
     """

@@ -1,7 +1,8 @@
 """The limits as all processes share them, in Redis: one script each way, atomic, on Redis' own clock.
 
-Of a key and of a tenant there is a hash (what is left, since when) and a sorted set of running requests, which end by
-themselves where a gateway died with them. All four keys of a request lie in one slot of a cluster.
+Of a key and of a tenant there is a hash (what is left, since when) and a sorted set of running requests,
+which end by themselves where a gateway died with them. All four keys of a request lie in one slot of a
+cluster.
 """
 
 import hashlib
@@ -13,8 +14,9 @@ from redis.exceptions import NoScriptError
 
 from apps.keys.limits.rules import Permit
 
-# KEYS: bucket and running of the key, bucket and running of the tenant. ARGV: permit, lease (ms), tokens, then
-# requests, tokens and concurrent of the key and of the tenant. Returns {0, remaining requests, remaining tokens} or
+# KEYS: bucket and running of the key, bucket and running of the tenant. ARGV: permit, lease (ms), tokens,
+# then requests, tokens and concurrent of the key and of the tenant. Returns {0, remaining requests, remaining
+# tokens} or
 # {1 or 2: whose, 1 to 3: what, wait (ms)}
 _TAKE = """
 local time = redis.call('TIME')

@@ -1,4 +1,7 @@
-"""Go back to the version before, where a crossing asks for it. May be asked for twice, late, or after a crash."""
+"""Go back to the version before, where a crossing asks for it.
+
+May be asked for twice, late, or after a crash.
+"""
 
 import datetime as dt
 import logging
@@ -22,7 +25,8 @@ RETRY_S = 10.0
 def fall_back(*, crossing_id: uuid.UUID) -> None:
     """Let a policy answer from the version before the one that a crossing blames, if that one is still live.
 
-    A crossing that is over by then (an operator resumed the policy) moves nothing. While no engine can be asked it is tried again; the policy answers from the version it has.
+    A crossing that is over by then (an operator resumed the policy) moves nothing. While no engine can be
+    asked it is tried again; the policy answers from the version it has.
     """
     crossing = Crossing.objects.select_related("version").filter(pk=crossing_id).first()
     if crossing is None or crossing.acted_at is not None or crossing.action != Action.FALL_BACK:

@@ -1,8 +1,9 @@
-"""How far is too far: every measure with its unit, its bound, what a crossing does by default, and what it means.
+"""How far is too far: every measure with its unit, its bound,
+what a crossing does by default, and what it means.
 
-Only the bound of `step_k3` was set by what good steps of a real policy measured (`docs/decisions/drift.md`). The others are
-reasoned from what noise and theory give, and no real drift has tried them yet: look at a policy's own readings
-(`manage.py drift`) before trusting one that pauses.
+Only the bound of `step_k3` was set by what good steps of a real policy measured (`docs/decisions/drift.md`).
+The others are reasoned from what noise and theory give, and no real drift has tried them yet: look at a
+policy's own readings (`manage.py drift`) before trusting one that pauses.
 
 The setting DRIFT_BOUNDS overrides them for all policies, and a policy under `drift` in its configuration:
 `{"drift": {"rollout_k3": {"limit": 0.5, "action": "fall_back"}, "staleness_mean": {"action": "off"}}}`.

@@ -1,7 +1,10 @@
-"""Hold a reading against its bounds, and decide. All in the caller's transaction, with the policy's row locked.
+"""Hold a reading against its bounds, and decide.
 
-One crossing of a measure is open at a time, and does what it asks for once. It ends when the measure is well inside its
-bound again or when an operator resumes the policy, so a measure that dances on its bound does nothing twice.
+All in the caller's transaction, with the policy's row locked.
+
+One crossing of a measure is open at a time, and does what it asks for once. It ends when the measure is well
+inside its bound again or when an operator resumes the policy, so a measure that dances on its bound does
+nothing twice.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,5 @@
-"""Gauge 2, rollout ↔ deploy: how trained turns were sampled against what is served; what people talk of week on week."""
+"""Gauge 2, rollout ↔ deploy: how trained turns were sampled against what is served;
+what people talk of week on week."""
 
 import datetime as dt
 import uuid
@@ -23,9 +24,11 @@ TAUGHT = (SampleState.READY, SampleState.CLAIMED, SampleState.CONSUMED)
 def measure_sampling(
     policy: Policy, *, since: dt.datetime, until: dt.datetime
 ) -> tuple[dict[str, float], dict[str, Any]]:
-    """Compare the sampling of turns that teach (live, rollout, shadow) with that of the live turns of the window.
+    """Compare the sampling of turns that teach (live, rollout,
+    shadow) with that of the live turns of the window.
 
-    Side turns are not among them: a client's own titles and summaries are sampled as suits it, and teach nothing.
+    Side turns are not among them: a client's own titles and summaries are sampled as suits it, and teach
+    nothing.
     """
     rows = Turn.objects.filter(policy=policy, created_at__gte=since, created_at__lt=until)
     served = _samplings(rows.filter(kind=TurnKind.LIVE, side=False, state=TurnState.COMPLETE))

@@ -16,7 +16,8 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def total_variation(one: Mapping[K, int], other: Mapping[K, int]) -> float | None:
-    """Return the distance of two distributions given as counts, 0 (the same) to 1 (disjoint); None where one is empty."""
+    """Return the distance of two distributions given as counts, 0 (the same) to 1 (disjoint);
+    None where one is empty."""
     n, m = sum(one.values()), sum(other.values())
     if not n or not m:
         return None
@@ -24,7 +25,8 @@ def total_variation(one: Mapping[K, int], other: Mapping[K, int]) -> float | Non
 
 
 def jensen_shannon(one: Mapping[K, float], other: Mapping[K, float]) -> float | None:
-    """Return the Jensen-Shannon divergence of two distributions given as counts, bits, 0 to 1; None where one is empty.
+    """Return the Jensen-Shannon divergence of two distributions given as counts, bits, 0 to 1;
+    None where one is empty.
 
     Lin, "Divergence measures based on the Shannon entropy" (1991).
     """
@@ -40,7 +42,8 @@ def jensen_shannon(one: Mapping[K, float], other: Mapping[K, float]) -> float | 
 
 
 def repetition(ids: Sequence[int]) -> float:
-    """Return the share of a reply's 4-grams that stood in it before; 0 of one that is too short to have two."""
+    """Return the share of a reply's 4-grams that stood in it before;
+    0 of one that is too short to have two."""
     grams = [tuple(ids[at : at + GRAM]) for at in range(len(ids) - GRAM + 1)]
     return 1 - len(set(grams)) / len(grams) if grams else 0.0
 

@@ -16,7 +16,10 @@ class Gauge(models.TextChoices):
 
 
 class Action(models.TextChoices):
-    """What a crossing does, besides being told of. Who falls back also pauses: the next step would do the same again."""
+    """What a crossing does, besides being told of.
+
+    Who falls back also pauses: the next step would do the same again.
+    """
 
     ALERT = "alert"
     PAUSE = "pause"

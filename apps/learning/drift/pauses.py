@@ -1,4 +1,7 @@
-"""Training of a policy stands still until somebody resumes it. Turns are served, judged and kept meanwhile."""
+"""Training of a policy stands still until somebody resumes it.
+
+Turns are served, judged and kept meanwhile.
+"""
 
 import uuid
 
@@ -20,7 +23,10 @@ def why_paused(policy_id: uuid.UUID) -> str:
 
 
 def pause(*, policy_id: uuid.UUID, actor: str, reason: str) -> TrainingPause:
-    """Let a policy make no more steps until it is resumed; audited. Raises Conflict where it stands still already."""
+    """Let a policy make no more steps until it is resumed; audited.
+
+    Raises Conflict where it stands still already.
+    """
     with transaction.atomic():
         policy = _locked(policy_id)
         if why_paused(policy_id):
@@ -29,7 +35,9 @@ def pause(*, policy_id: uuid.UUID, actor: str, reason: str) -> TrainingPause:
 
 
 def resume(*, policy_id: uuid.UUID, actor: str, reason: str) -> TrainingPause:
-    """Let a paused policy train again; audited. The crossings that stopped it are over: another one would act anew.
+    """Let a paused policy train again; audited.
+
+    The crossings that stopped it are over: another one would act anew.
 
     Raises Conflict where it is not paused. The caller may want a look at the schedule afterwards.
     """
@@ -64,7 +72,8 @@ def resume(*, policy_id: uuid.UUID, actor: str, reason: str) -> TrainingPause:
 
 
 def hold(policy: Policy, *, actor: str, reason: str) -> TrainingPause:
-    """Pause a policy whose row the caller has locked; one that is paused already stays so, for its first reason."""
+    """Pause a policy whose row the caller has locked;
+    one that is paused already stays so, for its first reason."""
     row = TrainingPause.objects.filter(policy=policy, resumed_at=None).first()
     if row is not None:
         return row

@@ -1,4 +1,5 @@
-"""Take readings: the first gauge in the transaction that ends a step, the others by a message and by the clock."""
+"""Take readings: the first gauge in the transaction that ends a step,
+the others by a message and by the clock."""
 
 import datetime as dt
 import logging
@@ -136,7 +137,8 @@ def when_first() -> str:
 
 
 def ask_for_weeks(*, limit: int) -> int:
-    """Announce the weekly readings that are not there yet, of policies in scope that people talked to; return how many.
+    """Announce the weekly readings that are not there yet,
+    of policies in scope that people talked to; return how many.
 
     Must run under `system_scope`.
     """

@@ -36,7 +36,10 @@ LEAST_REWARDS = 24
 def measure_step(
     *, policy: Policy, metrics: Mapping[str, Any], outcomes: Mapping[str, Mapping[str, Any]]
 ) -> tuple[dict[str, float], dict[str, Any]]:
-    """Return a step's measures and what is behind them. `outcomes` is the trainer's word on each sample, by id."""
+    """Return a step's measures and what is behind them.
+
+    `outcomes` is the trainer's word on each sample, by id.
+    """
     rows = list(Sample.objects.filter(id__in=[uuid.UUID(name) for name in outcomes]).select_related("turn"))
     replies = [row.turn.output_ids for row in rows]
     tokens = mean([float(len(ids)) for ids in replies])

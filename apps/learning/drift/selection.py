@@ -1,4 +1,5 @@
-"""Gauge 3, learner ↔ deploy: which turns may teach against all, judge against people, reward against coming back."""
+"""Gauge 3, learner ↔ deploy: which turns may teach against all, judge against people,
+reward against coming back."""
 
 import datetime as dt
 import math
@@ -82,7 +83,8 @@ def measure_selection(
 
 
 def inverse_propensity(policy: Policy, *, since: dt.datetime, until: dt.datetime) -> Weights:
-    """Return weights that make up for what the filters left out, by kind of turn; each at most 20 times the smallest use.
+    """Return weights that make up for what the filters left out, by kind of turn;
+    each at most 20 times the smallest use.
 
     Horvitz and Thompson (1952), self-normalised: weight ∝ all / taught within a stratum, clipped.
     """
@@ -163,10 +165,11 @@ def _judge_against_people(
 def _reward_against_retention(
     policy: Policy, since: dt.datetime, until: dt.datetime
 ) -> tuple[float | None, dict[str, int]]:
-    """Return how much likelier a person comes back within a week after a conversation of good mean reward than of bad.
+    """Return how much likelier a person comes back within a week after a conversation of good
+    mean reward than of bad.
 
-    A judge needs a next message, so that a conversation goes on says nothing of its own: coming back is another
-    session of the same person. Looks a week further back, so that everybody had a week to come back.
+    A judge needs a next message, so that a conversation goes on says nothing of its own: coming back is
+    another session of the same person. Looks a week further back, so that everybody had a week to come back.
     """
     since, until = since - WEEK, until - WEEK
     rewards = (

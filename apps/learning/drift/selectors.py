@@ -42,7 +42,8 @@ class Series:
 
 
 def is_past(bound: Bound, value: float, limit: float | None) -> bool:
-    """Return whether a value is past the limit that held when it was read; never where the bound was off (None)."""
+    """Return whether a value is past the limit that held when it was read;
+    never where the bound was off (None)."""
     if limit is None:
         return False
     return value > limit if bound.side == "over" else value < limit

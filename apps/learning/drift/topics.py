@@ -1,8 +1,9 @@
-"""What people talk of, without an embedding model: counts of hashed content words, and how far two weeks lie apart.
+"""What people talk of, without an embedding model:
+counts of hashed content words, and how far two weeks lie apart.
 
-Deterministic. The words are neither stored nor told: only the distance is. Two small weeks differ by chance alone, so a
-shift counts only beyond what shuffling the same conversations between the weeks gives (a permutation test; whole
-conversations are shuffled, because words come in clumps).
+Deterministic. The words are neither stored nor told: only the distance is. Two small weeks differ by chance
+alone, so a shift counts only beyond what shuffling the same conversations between the weeks gives (a
+permutation test; whole conversations are shuffled, because words come in clumps).
 """
 
 import hashlib
@@ -183,7 +184,8 @@ def topics_of(text: str) -> Counter[int]:
 
 
 def shift(before: Sequence[Topics], now: Sequence[Topics], *, seed: int) -> Shift | None:
-    """Compare two weeks, each a list of its conversations' topics; None where one has too few to say anything."""
+    """Compare two weeks, each a list of its conversations' topics;
+    None where one has too few to say anything."""
     before = [one for one in before if one][:MOST_CONVERSATIONS]
     now = [one for one in now if one][:MOST_CONVERSATIONS]
     if min(len(before), len(now)) < LEAST_CONVERSATIONS:

@@ -1,1 +1,2 @@
-"""The schedule's rules as pure functions over small dataclasses: the ledger's code and the simulator call the same."""
+"""The schedule's rules as pure functions over small dataclasses:
+the ledger's code and the simulator call the same."""

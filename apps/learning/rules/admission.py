@@ -1,7 +1,8 @@
 """How many rollouts may be under way, so that none is too old when its turn comes.
 
-W. Fu et al., "AReaL: A Large-Scale Asynchronous Reinforcement Learning System" (2025), section 5.1: with batches of B,
-version v and staleness bound η, generation is admitted while (η + v + 1)·B - (accepted + running) > 0.
+W. Fu et al., "AReaL: A Large-Scale Asynchronous Reinforcement Learning System" (2025), section 5.1: with
+batches of B, version v and staleness bound η, generation is admitted while (η + v + 1)·B - (accepted +
+running) > 0.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ class Intake:
     def accepted(self, batch: int) -> int:
         """Return what was accepted so far. Each step counts as a whole batch, however few it was given.
 
-        Were a small batch counted as it was, every step that the clock started would leave room for more, for ever.
+        Were a small batch counted as it was, every step that the clock started would leave room for more, for
+        ever.
         """
         return self.version * batch + self.waiting
 

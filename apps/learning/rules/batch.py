@@ -1,9 +1,9 @@
 """Which samples of a policy's queue make the next batch: strict, greedy or windowed FIFO.
 
-The queue is in the order in which the turns *began*. Slow ones end late, so taking whatever ended first teaches the
-policy mostly from short turns; waiting for the oldest lets one slow turn hold up everything. Windowed FIFO is in
-between (MiniMax, "Forge: Scalable Agent RL Framework and Algorithm", 2026): whatever ended may be taken among the W places from the oldest that is not consumed,
-and nothing beyond.
+The queue is in the order in which the turns *began*. Slow ones end late, so taking whatever ended first
+teaches the policy mostly from short turns; waiting for the oldest lets one slow turn hold up everything.
+Windowed FIFO is in between (MiniMax, "Forge: Scalable Agent RL Framework and Algorithm", 2026): whatever
+ended may be taken among the W places from the oldest that is not consumed, and nothing beyond.
 """
 
 import math
@@ -33,11 +33,13 @@ class Entry(Generic[Key]):
 
     key: Key
     state: Literal["open", "ready", "done"]
-    """Still being written or judged; may be taken; taken before (it keeps its place until it leaves at the head)."""
+    """Still being written or judged; may be taken;
+    taken before (it keeps its place until it leaves at the head)."""
     ready_at: float = 0.0
     """When it became ready, seconds of any clock; orders the greedy mode."""
     signal: bool = True
-    """Whether it moves the policy at all: its reward differs from what the policy is used to, or it has a hint."""
+    """Whether it moves the policy at all: its reward differs from what the policy is
+    used to, or it has a hint."""
 
 
 def window_size(buffer: int, fraction: float) -> int:
@@ -48,9 +50,9 @@ def window_size(buffer: int, fraction: float) -> int:
 def take(queue: Sequence[Entry[Key]], order: Order, size: int) -> list[Entry[Key]]:
     """Return the batch of at most `size` from a queue in the order of its beginnings, itself in that order.
 
-    Those with signal come before those without, but a quarter of the batch (rounded up) is the oldest whatever it has
-    to say: so what stands at place k is taken within ⌈k / ⌈size / 4⌉⌉ batches, and nothing starves. Strict FIFO
-    has no choice to make.
+    Those with signal come before those without, but a quarter of the batch (rounded up) is the oldest
+    whatever it has to say: so what stands at place k is taken within ⌈k / ⌈size / 4⌉⌉ batches, and nothing
+    starves. Strict FIFO has no choice to make.
     """
     places = list(range(len(queue)))
     window = {"strict": 1, "greedy": len(queue), "windowed": order.window}[order.mode]
@@ -81,5 +83,6 @@ def take(queue: Sequence[Entry[Key]], order: Order, size: int) -> list[Entry[Key
 
 
 def places_seen(order: Order, size: int) -> int:
-    """Return how many places from the oldest on a batch of this size may come from, those that are done not counted."""
+    """Return how many places from the oldest on a batch of this size may come from,
+    those that are done not counted."""
     return {"strict": size, "greedy": 4 * size, "windowed": order.window + size}[order.mode]

@@ -1,8 +1,8 @@
 """Whose run is next: a deficit round robin over trainer seconds.
 
-M. Shreedhar and G. Varghese, "Efficient Fair Queueing Using Deficit Round Robin" (1995). What a step costs is known
-only afterwards, so a tenant is charged then and may go into debt (the "surplus" form of the same): it is passed
-over until its quanta have paid for it. Within a round, who was served longest ago comes first.
+M. Shreedhar and G. Varghese, "Efficient Fair Queueing Using Deficit Round Robin" (1995). What a step costs is
+known only afterwards, so a tenant is charged then and may go into debt (the "surplus" form of the same): it
+is passed over until its quanta have paid for it. Within a round, who was served longest ago comes first.
 """
 
 import math
@@ -99,7 +99,8 @@ def in_turn(
     *,
     now: float,
 ) -> Iterator[Pick[Tenant, Run]]:
-    """Yield the waiting runs in the order in which free trainers are to take them, each tenant's in its own order.
+    """Yield the waiting runs in the order in which free trainers are to take them,
+    each tenant's in its own order.
 
     After the first it is a forecast: each run is taken to cost what its tenant's runs cost as a rule.
     """

@@ -30,5 +30,8 @@ def weight(staleness: int, rules: Staleness) -> float:
 
 
 def of_trajectory(turns: Sequence[int | None]) -> int | None:
-    """Return the staleness of a rollout of several turns: its first turn's. None: it began on another branch."""
+    """Return the staleness of a rollout of several turns: its first turn's.
+
+    None: it began on another branch.
+    """
     return turns[0] if turns else None

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 FEWEST = 4
 """Rewards under which a batch says nothing about saturation."""
 SATURATED = 0.15
-"""Variance of rewards in [-1, 1] below which replies are not told apart: 7 of 8 equal is 0.44, all equal 0."""
+"""Variance of rewards in [-1, 1] below which replies are not told apart:
+7 of 8 equal is 0.44, all equal 0."""
 NOISY_ESS = 0.5
 """Effective sample size, as a fraction of the tokens, under which the ratios are mostly noise."""
 
@@ -40,7 +41,8 @@ class Move:
 
 
 def adapt(temperature: float, seen: Seen, bounds: Bounds) -> Move:
-    """Return the policy's next default temperature: cooler where ratios are noise, warmer where rewards are all alike.
+    """Return the policy's next default temperature:
+    cooler where ratios are noise, warmer where rewards are all alike.
 
     A temperature outside the bounds is brought within them first.
     """

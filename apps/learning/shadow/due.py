@@ -15,10 +15,11 @@ from kernel.locks import locked
 
 
 def candidates() -> list[tuple[uuid.UUID, uuid.UUID]]:
-    """Return (tenant, policy) of those in scope that are told something or taught, those that waited longest first.
+    """Return (tenant, policy) of those in scope that are told something or taught,
+    those that waited longest first.
 
-    Who was never taught comes before all others. What left the prompt is taught on until no version is better, so the
-    lesson says it where no preference does.
+    Who was never taught comes before all others. What left the prompt is taught on until no version is
+    better, so the lesson says it where no preference does.
     """
     told = Preference.objects.filter(state=PreferenceState.ACTIVE).values("policy_id")
     taught = Lesson.objects.filter(state=LessonState.TEACHING).values("policy_id")
@@ -32,7 +33,8 @@ def candidates() -> list[tuple[uuid.UUID, uuid.UUID]]:
 
 
 def drop_outdated(policy: Policy, stands: Standing | None) -> int:
-    """Take back waiting shadow samples that teach anything but what stands now, word for word; return how many."""
+    """Take back waiting shadow samples that teach anything but what stands now,
+    word for word; return how many."""
     wanted = (stands.entries, stands.hint) if stands is not None else None
     waiting = locked(
         Sample.objects.filter(policy=policy, source=TurnKind.SHADOW, state=SampleState.READY),

@@ -1,7 +1,7 @@
 """What shadow rollouts answer: questions that the tenant's people asked, and a small neutral set that ships.
 
-Nothing that a version is measured or chosen by is ever answered here: the neutral set comes in disjoint parts, and what was
-asked with the `evaluate` scope is left out.
+Nothing that a version is measured or chosen by is ever answered here: the neutral set comes in disjoint
+parts, and what was asked with the `evaluate` scope is left out.
 """
 
 import hashlib
@@ -47,7 +47,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Neutral:
-    """The questions that ship: to teach with, to choose a version by, and statements that any version should still know."""
+    """The questions that ship: to teach with, to choose a version by,
+    and statements that any version should still know."""
 
     teaching: tuple[str, ...]
     choosing: tuple[str, ...]
@@ -85,7 +86,8 @@ def _choosing_keys() -> frozenset[str]:
 
 
 def teaching_questions(policy: Policy, person: Person) -> list[Question]:
-    """Return what may be answered for a person of a policy: what they asked, newest first, then neutral ones."""
+    """Return what may be answered for a person of a policy:
+    what they asked, newest first, then neutral ones."""
     never = _measured(policy) | _choosing_keys()
     mode = rules_of(policy).personal_data
     found: dict[str, Question] = {}
@@ -134,7 +136,8 @@ def _is_one_question(messages: Sequence[dict[str, Any]]) -> bool:
 
 
 def _system(stored: Sequence[Question]) -> tuple[dict[str, Any], ...]:
-    """Return the operator's system text of the newest stored question: neutral ones are asked under the same."""
+    """Return the operator's system text of the newest stored question:
+    neutral ones are asked under the same."""
     return stored[0].messages[:-1] if stored else ()
 
 

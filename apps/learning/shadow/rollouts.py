@@ -43,9 +43,10 @@ class Prompts:
 def roll_out(wave: Wave, *, room: Room) -> int:
     """Have a wave answered and store what came of it; return how many samples it made.
 
-    Once `room` says 0, the engine is left to whoever came: replies that were begun are kept and marked, and are never
-    trained on. Where something else is wanted by the time they are there, nothing is stored: a deletion that found no sample
-    to take would be over. Raises what asking an engine raises; then nothing is stored.
+    Once `room` says 0, the engine is left to whoever came: replies that were begun are kept and marked, and
+    are never trained on. Where something else is wanted by the time they are there, nothing is stored: a
+    deletion that found no sample to take would be over. Raises what asking an engine raises; then nothing is
+    stored.
     """
     prompts = [
         fit for question in wave.questions if (fit := _prompts(question, wave.stands.hint)) is not None
@@ -119,7 +120,8 @@ def _store(wave: Wave, prompts: list[Prompts], answers: list[Answer], *, took_ms
 
 
 def _still_there(prompts: list[Prompts]) -> set[uuid.UUID]:
-    """Return the turns whose questions were asked, locked: what was deleted meanwhile is not kept by its repetition."""
+    """Return the turns whose questions were asked, locked:
+    what was deleted meanwhile is not kept by its repetition."""
     asked_in = {turn for one in prompts if (turn := one.question.asked_in) is not None}
     return set(locked(Turn.objects.filter(pk__in=asked_in)).values_list("pk", flat=True))
 

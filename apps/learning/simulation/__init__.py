@@ -1,1 +1,2 @@
-"""The schedule on a virtual clock: the same rules as in Postgres, over a trace, in seconds instead of days."""
+"""The schedule on a virtual clock: the same rules as in Postgres, over a trace,
+in seconds instead of days."""

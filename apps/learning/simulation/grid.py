@@ -1,4 +1,5 @@
-"""What a schedule does to a trace, in figures: staleness, waits, drops, and which durations are trained on."""
+"""What a schedule does to a trace, in figures:
+staleness, waits, drops, and which durations are trained on."""
 
 import math
 import statistics
@@ -37,7 +38,8 @@ class Cell:
     refused: int
     """How often a free slot was not allowed to begin a rollout."""
     bias: tuple[float, ...]
-    """Trained turns among those whose duration is in each quarter of the trace's, shortest first; 0.25 each: no bias."""
+    """Trained turns among those whose duration is in each quarter of the trace's,
+    shortest first; 0.25 each: no bias."""
     duration_ratio: float
     """Mean duration of what was trained to that of the trace; below 1: short turns are preferred."""
 
@@ -65,7 +67,8 @@ def try_all(
     past: Staleness | None = None,
     told: Callable[[Cell], None] = lambda _: None,
 ) -> list[Cell]:
-    """Return a cell for each order and each staleness bound, in that order; `told` hears of each when it is done.
+    """Return a cell for each order and each staleness bound, in that order;
+    `told` hears of each when it is done.
 
     `past` says what happens to a sample past the bound (only its `past` counts).
     """

@@ -1,4 +1,5 @@
-"""A trace out of the ledger: when a policy's turns began, and how long each took until its sample was ready."""
+"""A trace out of the ledger: when a policy's turns began,
+and how long each took until its sample was ready."""
 
 from apps.adapters.models import Policy
 from apps.conversations.models import Turn, TurnState
@@ -11,8 +12,8 @@ SHORTEST_S = 0.001
 def recorded(policy: Policy, *, slots: int, as_recorded: bool, limit: int) -> Load:
     """Return the newest `limit` turns of a policy as a trace, oldest first; empty where it has none.
 
-    With `as_recorded` they come when they came; otherwise one after another into `slots`, as rollouts would. What took
-    longer than half an hour is cut there: somebody went away.
+    With `as_recorded` they come when they came; otherwise one after another into `slots`, as rollouts would.
+    What took longer than half an hour is cut there: somebody went away.
     """
     rows = (
         Turn.objects.filter(policy=policy, kind__in=KINDS, side=False, state=TurnState.COMPLETE)

@@ -18,7 +18,10 @@ class Load:
     slots: int = 0
     """Rollouts at once: environments, or requests that an engine answers together."""
     arrivals: Sequence[tuple[float, float]] = field(default=())
-    """Of its live turns: when each begins, and how long it takes until it is judged. They are always served."""
+    """Of its live turns: when each begins, and how long it takes until it is judged.
+
+    They are always served.
+    """
 
 
 def heavy_tailed(count: int, *, seed: int, median_s: float = 20.0, sigma: float = 1.5) -> list[float]:

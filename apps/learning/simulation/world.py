@@ -271,8 +271,8 @@ class World:
 def synchronously(
     durations_s: Sequence[float], *, slots: int, batch: int, costs: Costs, enough: int
 ) -> float:
-    """Return the seconds that the same work takes in turns: a batch is written and judged, then trained on and
-    published while nothing is written, then the next."""
+    """Return the seconds that the same work takes in turns:
+    a batch is written and judged, then trained on and published while nothing is written, then the next."""
     now = 0.0
     for start in range(0, enough, batch):
         ends = [now] * slots

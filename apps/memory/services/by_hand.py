@@ -27,8 +27,8 @@ def add_preference(
 ) -> Preference:
     """Keep what a person typed; typing what is there already makes those words count, and holds again.
 
-    Raises InvalidInput or RefusedText, which name the field and the limit, and Conflict where the person has as many
-    as are kept. Must run in the tenant's scope.
+    Raises InvalidInput or RefusedText, which name the field and the limit, and Conflict where the person has
+    as many as are kept. Must run in the tenant's scope.
     """
     wish = Wish.of(checked(text))
     with transaction.atomic():
@@ -57,8 +57,8 @@ def edit_preference(
 ) -> Preference:
     """Change the words of a preference, or pin and unpin it. What is edited or pinned is told again.
 
-    `user_id`: whose it must be; None is anybody of the tenant in scope. Raises NotFound, InvalidInput, RefusedText
-    or, where another one says the same, Conflict.
+    `user_id`: whose it must be; None is anybody of the tenant in scope. Raises NotFound, InvalidInput,
+    RefusedText or, where another one says the same, Conflict.
     """
     wish = Wish.of(checked(text)) if text is not None else None
     with transaction.atomic():

@@ -23,11 +23,13 @@ MOST_EVIDENCE = 50
 def remember(*, turn_id: uuid.UUID) -> list[Preference]:
     """Keep what the verdict on a turn says about its person's wishes; return the preferences it speaks for.
 
-    Hints that were accepted and corrections by hand count, sentence by sentence. Safe to call again and from several
-    places at once: a turn speaks for a preference once. What was deleted stays deleted until another turn says it.
+    Hints that were accepted and corrections by hand count, sentence by sentence. Safe to call again and from
+    several places at once: a turn speaks for a preference once. What was deleted stays deleted until another
+    turn says it.
     """
     with transaction.atomic():
-        # the turn before the person, as a deletion takes them; what rests on it is refused at the commit once it is gone
+        # the turn before the person, as a deletion takes them;
+        # what rests on it is refused at the commit once it is gone
         turn = (
             Turn.objects.select_for_update(of=("self",), no_key=True)
             .select_related("session")

@@ -1,4 +1,5 @@
-"""What every change of preferences has in common: making, reviving and deleting one, and bounding how many."""
+"""What every change of preferences has in common:
+making, reviving and deleting one, and bounding how many."""
 
 from apps.memory.models import KEPT, Preference, PreferenceState, Source
 from apps.memory.people import Person

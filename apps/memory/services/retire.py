@@ -16,7 +16,8 @@ from kernel.locks import locked
 
 ACTOR = "system:evaluation"
 
-# only where another version than the live one is the holder is there a lineage to walk, and no further than to the lowest holder
+# only where another version than the live one is the holder is there a lineage to walk,
+# and no further than to the lowest holder
 _HELD_ELSEWHERE = """
     WITH RECURSIVE held AS (
         SELECT preference.tenant_id, preference.policy_id, preference.held_by_id, policy.live_id,
@@ -43,8 +44,8 @@ _HELD_ELSEWHERE = """
 def retire(*, entries: Sequence[Mapping[str, Any]], version: AdapterVersion, reason: str) -> int:
     """Take active preferences out of the prompt: `version` does without being told. Returns how many.
 
-    `entries`: {id, revision} of each, as they were when that was measured. Where one says something else by now, or is
-    gone, none is taken out, and 0 is returned.
+    `entries`: {id, revision} of each, as they were when that was measured. Where one says something else by
+    now, or is gone, none is taken out, and 0 is returned.
     """
     wanted = {uuid.UUID(one["id"]): one["revision"] for one in entries}
     with transaction.atomic():
@@ -86,7 +87,10 @@ def bring_back(*, preference_ids: Sequence[uuid.UUID], reason: str) -> int:
 
 
 def tell_again(*, policy_id: uuid.UUID) -> int:
-    """Tell again what the weights that answer now never held: the pointer was moved off their lineage. Returns how many."""
+    """Tell again what the weights that answer now never held: the pointer was moved off their lineage.
+
+    Returns how many.
+    """
     with transaction.atomic():
         # whoever takes something out of the prompt holds the pointer, too
         policy = Policy.objects.select_for_update(of=("self",), no_key=True).filter(pk=policy_id).first()
@@ -101,7 +105,8 @@ def tell_again(*, policy_id: uuid.UUID) -> int:
 
 
 def held_elsewhere(*, limit: int) -> list[tuple[uuid.UUID, uuid.UUID]]:
-    """Return (tenant, policy) of those in scope with learned preferences that the live version's lineage never held.
+    """Return (tenant, policy) of those in scope with learned preferences that the live
+    version's lineage never held.
 
     As `tell_again` finds them, for all policies at once: a holder may lie further on, or on another branch.
     """

@@ -21,10 +21,11 @@ KNOWN = frozenset({"in_prompt", "shadow", *MOST})
 
 
 def set_setting(*, policy: Policy, actor: str, **values: Any) -> MemorySetting:
-    """Change how a policy uses memory: in_prompt, budget_tokens, shadow, its tokens a day and its hours (UTC).
+    """Change how a policy uses memory: in_prompt, budget_tokens, shadow,
+    its tokens a day and its hours (UTC).
 
-    What is not named stays. Audited, with what it was before; what comes to the same writes nothing. Raises InvalidInput,
-    which names the field and the limit: hours are both there or neither, and not the same one.
+    What is not named stays. Audited, with what it was before; what comes to the same writes nothing. Raises
+    InvalidInput, which names the field and the limit: hours are both there or neither, and not the same one.
     """
     for name, value in values.items():
         if name not in KNOWN:

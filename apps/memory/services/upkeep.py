@@ -16,10 +16,11 @@ _BATCH = 500
 
 
 def forget_groundless(*, among: Collection[uuid.UUID] | None = None) -> int:
-    """Delete the preferences in scope (or `among` some) whose sessions are gone and that nobody typed; return how many.
+    """Delete the preferences in scope (or `among` some) whose sessions are gone and that
+    nobody typed; return how many.
 
-    No prompt was told of them since the sessions went. What they had superseded holds again, as if they had never been
-    said. Tombstones go when their turns are gone.
+    No prompt was told of them since the sessions went. What they had superseded holds again, as if they had
+    never been said. Tombstones go when their turns are gone.
     """
     grounds = Evidence.objects.filter(preference=OuterRef("pk"))
     asked = Preference.objects.all() if among is None else Preference.objects.filter(pk__in=among)
@@ -43,8 +44,9 @@ def forget_groundless(*, among: Collection[uuid.UUID] | None = None) -> int:
 def keep_pinned(turns: Sequence[uuid.UUID]) -> list[uuid.UUID]:
     """Let pinned preferences that rest on nothing but these turns have their words for their own.
 
-    For turns that go because they are old, before they go, in the same transaction: whoever pins one at this moment
-    waits, and finds it either kept or without ground. Returns the others, which rest on nothing once the turns are gone.
+    For turns that go because they are old, before they go, in the same transaction: whoever pins one at this
+    moment waits, and finds it either kept or without ground. Returns the others, which rest on nothing once
+    the turns are gone.
     """
     elsewhere = Evidence.objects.filter(preference=OuterRef("pk")).exclude(turn__in=turns)
     going = Preference.objects.filter(

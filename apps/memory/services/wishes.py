@@ -56,12 +56,14 @@ class Wishes:
         return self._words[row.pk] if row.pk in self._rows else ""
 
     def settle(self, newest: Preference, *, by_hand: bool) -> None:
-        """Let the newest of contradicting preferences hold; what was pinned yields only to what is done by hand.
+        """Let the newest of contradicting preferences hold;
+        what was pinned yields only to what is done by hand.
 
-        Of two that say the same, one of them more exactly, the newer one that says more holds alone, unless the other
-        one was typed or pinned.
+        Of two that say the same, one of them more exactly, the newer one that says more holds alone, unless
+        the other one was typed or pinned.
         """
-        # as they are now: what the weights hold is taken out of the prompt by whoever holds the rows, not the person
+        # as they are now: what the weights hold is taken out of the prompt by whoever holds
+        # the rows, not the person
         holding = locked(Preference.objects.filter(**self.person.rows(), state__in=HOLDS))
         others = [row for row in holding if row.pk != newest.pk]
         for row in (*others, newest):

@@ -158,7 +158,8 @@ AUTH_PASSWORD_VALIDATORS = [
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
-# on: a new account comes in by the link of a mail, so that signing up says of no address whether it has one already
+# on: a new account comes in by the link of a mail,
+# so that signing up says of no address whether it has one already
 SIGNUP_CONFIRMED = env.flag("SIGNUP_CONFIRMED", default=False)
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if SIGNUP_CONFIRMED else "optional"
 ACCOUNT_EMAIL_NOTIFICATIONS = (
@@ -274,7 +275,8 @@ EMAIL_FILE_PATH = ATTUNE_HOME / "mail"
 DEFAULT_FROM_EMAIL = env.text("MAIL_FROM", "Attune <attune@localhost>")
 EMAIL_TIMEOUT = 15
 
-# --- webhooks: private addresses are refused, but for these (10.1.0.0/16, 127.0.0.0/8 …); plain http goes nowhere else
+# --- webhooks: private addresses are refused, but for these (10.1.0.0/16, 127.0.0.0/8 …);
+# plain http goes nowhere else
 WEBHOOK_ALLOWED_NETWORKS = env.listed("WEBHOOK_ALLOWED_NETWORKS")
 WEBHOOK_TIMEOUT_S = env.number("WEBHOOK_TIMEOUT_S", 10.0)  # of one attempt, from name look-up to answer
 # older keys still open what was sealed under them
@@ -284,14 +286,15 @@ SECRET_KEY_FALLBACKS = env.listed("SECRET_KEY_FALLBACKS")
 ENGINE_URLS = env.listed("ENGINE_URLS", "http://127.0.0.1:30000")
 ENGINE_API_KEY = env.text("ENGINE_API_KEY", "")
 ENGINE_ADMIN_KEY = env.text("ENGINE_ADMIN_KEY", "")
-# a sglang-router (--enable-igw, no workers: it is told of them) that generation goes through; adapters are loaded on the
-# engines directly
+# a sglang-router (--enable-igw, no workers: it is told of them) that generation goes through;
+# adapters are loaded on the engines directly
 ENGINE_ROUTER_URL = env.text("ENGINE_ROUTER_URL", "").rstrip("/")
-# whether all engines draw by a request's own seed, as SGLang does with --enable-deterministic-inference only: without
-# it a request with a `seed` is refused, with it every request is given one
+# whether all engines draw by a request's own seed, as SGLang does with --enable-deterministic-inference only:
+# without it a request with a `seed` is refused, with it every request is given one
 ENGINE_HONOURS_SEED = env.flag("ENGINE_HONOURS_SEED", default=False)
 ENGINE_TIMEOUT_S = env.number("ENGINE_TIMEOUT_S", 300.0)
-# run with an engine's address as last argument when that engine is stuck; without it an operator is waited for
+# run with an engine's address as last argument when that engine is stuck;
+# without it an operator is waited for
 ENGINE_RESTART_COMMAND = env.text("ENGINE_RESTART_COMMAND", "")
 MODEL_PATH = env.path("MODEL_PATH", ATTUNE_HOME / "models" / "smollm2-135m-instruct" / "bfloat16")
 BASE_MODEL_NAME = env.text("BASE_MODEL_NAME", "smollm2-135m-instruct")
@@ -307,7 +310,8 @@ PROBE_TOLERANCE = env.number("PROBE_TOLERANCE", 0.15)
 MAX_BODY_BYTES = env.integer("MAX_BODY_BYTES", 2_000_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 GATEWAY_CONCURRENCY = env.integer("GATEWAY_CONCURRENCY", 256)  # requests at once in one process
-# for what is rarer; each keeps one connection, and with GATEWAY_LEDGER_CONNECTIONS they are at most DATABASE_POOL
+# for what is rarer; each keeps one connection,
+# and with GATEWAY_LEDGER_CONNECTIONS they are at most DATABASE_POOL
 GATEWAY_DATABASE_THREADS = env.integer("GATEWAY_DATABASE_THREADS", 4)
 # where nothing is set for a key or a tenant; per minute, 0 is no limit
 KEY_LIMITS = {
@@ -331,7 +335,8 @@ JUDGE_TIMEOUT_S = env.number("JUDGE_TIMEOUT_S", 60.0)
 JUDGE_VOTES = env.integer("JUDGE_VOTES", 3)
 JUDGE_TEMPERATURE = env.number("JUDGE_TEMPERATURE", 0.6)
 JUDGE_CONCURRENCY = env.integer("JUDGE_CONCURRENCY", 48)  # requests to the judge at once from one process
-# tokens that judging may cost a tenant a day (UTC), read and written; 0 is no cap. A tenant's own number counts more
+# tokens that judging may cost a tenant a day (UTC), read and written; 0 is no cap.
+# A tenant's own number counts more
 JUDGE_DAILY_TOKENS = env.integer("JUDGE_DAILY_TOKENS", 0)
 # for a million tokens, in whatever currency; only shown
 JUDGE_PRICE_PROMPT = env.number("JUDGE_PRICE_PROMPT", 0.0)
@@ -369,8 +374,8 @@ TRAINING_BATCH = env.integer("TRAINING_BATCH", 8)  # samples a step
 TRAINING_FLUSH_S = env.number("TRAINING_FLUSH_S", 1800.0)  # a smaller batch is taken after this long
 TRAINING_MAX_STALENESS = env.integer("TRAINING_MAX_STALENESS", 4)  # steps along the lineage
 LEASE_S = env.number("LEASE_S", 60.0)
-# other bounds than those of `apps/learning/drift/bounds.py`, for all policies that set none themselves; of those only
-# that of step_k3 was measured, the others are reasoned
+# other bounds than those of `apps/learning/drift/bounds.py`, for all policies that set none themselves;
+# of those only that of step_k3 was measured, the others are reasoned
 DRIFT_BOUNDS = env.mapping("DRIFT_BOUNDS")  # {"step_k3": {"limit": 2.0, "action": "alert"}}
 FAIR_QUANTUM_S = env.number(
     "FAIR_QUANTUM_S", 30.0

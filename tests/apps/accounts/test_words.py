@@ -1,4 +1,5 @@
-"""What the forms of an account say where they refuse: in our words, with the limits that hold, and the same whoever is there."""
+"""What the forms of an account say where they refuse:
+in our words, with the limits that hold, and the same whoever is there."""
 
 import html
 import re

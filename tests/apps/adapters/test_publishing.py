@@ -1,4 +1,5 @@
-"""A version becomes live only when every engine answers with it; whatever dies, the old one answers until then."""
+"""A version becomes live only when every engine answers with it;
+whatever dies, the old one answers until then."""
 
 import threading
 from pathlib import Path

@@ -38,7 +38,10 @@ class Receiver:
 
 
 def verified(got: Got, secret: str, *, now: float, tolerance_s: float = 300.0) -> bool:
-    """Whether a receiver that follows Standard Webhooks would take the request. Written from the specification."""
+    """Whether a receiver that follows Standard Webhooks would take the request.
+
+    Written from the specification.
+    """
     if abs(now - int(got.headers["webhook-timestamp"])) > tolerance_s:
         return False
     key = base64.b64decode(secret.removeprefix("whsec_"))

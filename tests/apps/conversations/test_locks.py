@@ -1,4 +1,5 @@
-"""Who works on the same conversation at once waits in a row, never in a circle; and a request waits for hardly anybody."""
+"""Who works on the same conversation at once waits in a row, never in a circle;
+and a request waits for hardly anybody."""
 
 import threading
 import time

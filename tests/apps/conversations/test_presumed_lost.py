@@ -1,4 +1,5 @@
-"""A turn whose process was silent is only presumed lost: whatever comes of it, nothing is lost and nothing is there twice."""
+"""A turn whose process was silent is only presumed lost:
+whatever comes of it, nothing is lost and nothing is there twice."""
 
 import datetime as dt
 import threading

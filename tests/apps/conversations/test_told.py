@@ -1,4 +1,5 @@
-"""What a prompt is told beside the client's messages: where it stands, that it is recorded, that a change re-renders."""
+"""What a prompt is told beside the client's messages:
+where it stands, that it is recorded, that a change re-renders."""
 
 from dataclasses import replace
 

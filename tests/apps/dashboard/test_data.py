@@ -1,4 +1,5 @@
-"""The Data page: who may, what it shows, what it takes; and that no CSV of the dashboard carries a formula."""
+"""The Data page: who may, what it shows, what it takes;
+and that no CSV of the dashboard carries a formula."""
 
 import csv
 import datetime as dt

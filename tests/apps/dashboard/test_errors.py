@@ -165,7 +165,8 @@ def test_a_refusal_of_unknown_reason_says_what_to_try(acme: Rows) -> None:
 
 @pytest.fixture
 def bare(db: None) -> User:
-    """Return an account that came through somebody else's sign-in: no password, an address that nobody confirmed."""
+    """Return an account that came through somebody else's sign-in:
+    no password, an address that nobody confirmed."""
     del db
     with system_scope("tests"):
         user = User.objects.create_user("bare@example.org")

@@ -29,7 +29,8 @@ PICTURES = Path(settings.BASE_DIR) / "docs" / "pages"
 
 
 def named(resolver: URLResolver, within: str = "") -> Iterator[str]:
-    """Yield the full names of the routes below a resolver; the console's and the REST interface's are not among them."""
+    """Yield the full names of the routes below a resolver;
+    the console's and the REST interface's are not among them."""
     for one in resolver.url_patterns:
         if isinstance(one, URLPattern):
             if one.name is not None:

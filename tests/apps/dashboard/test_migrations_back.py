@@ -1,4 +1,5 @@
-"""Migrations whose way back is SQL of ours are gone back and forth on a database with rows: it is the same one afterwards."""
+"""Migrations whose way back is SQL of ours are gone back and forth on a database with rows:
+it is the same one afterwards."""
 
 import datetime as dt
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,5 @@
-"""What is kept of turns says what the turns say, however much of it there is, and is made by bounded steps."""
+"""What is kept of turns says what the turns say, however much of it there is,
+and is made by bounded steps."""
 
 import datetime as dt
 import math

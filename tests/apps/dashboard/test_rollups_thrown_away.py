@@ -1,4 +1,5 @@
-"""Whatever changes what turns sum up to throws away what was kept of it: at once, surely, and nothing else."""
+"""Whatever changes what turns sum up to throws away what was kept of it:
+at once, surely, and nothing else."""
 
 import datetime as dt
 import random
@@ -304,7 +305,8 @@ def test_a_change_beside_the_sums_waits_and_then_throws_them_away(
 
 
 def test_who_sums_up_waits_for_nobody(somebody: Somebody, turns: tuple[uuid.UUID, uuid.UUID]) -> None:
-    """Not even for who holds the tenant: what waits while it holds half-hours may be waited for in a circle."""
+    """Not even for who holds the tenant: what waits while it holds half-hours may
+    be waited for in a circle."""
     sql("UPDATE conversations_turn SET latency_ms = 9 WHERE id = %(turn)s")(somebody, turns[0])
     with rows(somebody) as cursor:
         cursor.execute("SELECT FROM accounts_tenant WHERE id = %s FOR UPDATE", [somebody.tenant.pk])
@@ -342,7 +344,8 @@ STORM = [
 
 
 def test_what_is_kept_is_right_at_every_moment_of_a_storm(somebody: Somebody) -> None:
-    """Changes, sums and looks at once; each look compares what is kept with the turns in one snapshot of Postgres."""
+    """Changes, sums and looks at once; each look compares what is kept with the turns in
+    one snapshot of Postgres."""
     tenant = somebody.tenant.pk
     turns = scatter(somebody, 120, days=0.8, now=NOW - dt.timedelta(hours=1))
     over = threading.Event()

@@ -1,4 +1,5 @@
-"""Saved views: whose they are, how many there may be, and what becomes of one whose filters mean nothing any more."""
+"""Saved views: whose they are, how many there may be,
+and what becomes of one whose filters mean nothing any more."""
 
 import datetime as dt
 import json
@@ -409,7 +410,8 @@ def test_a_person_does_not_go_while_a_view_of_them_is_saved(
 @pytest.mark.parametrize("act", ["save", "change"])
 @pytest.mark.parametrize("asks", ["page", "rest"])
 def test_a_person_who_goes_at_that_moment_is_an_error_in_the_callers_format(asks: str, act: str) -> None:
-    """A view that is saved while a deletion is about to commit waits for it, and then hears that nobody is there."""
+    """A view that is saved while a deletion is about to commit waits for it,
+    and then hears that nobody is there."""
     acme = fill("acme")
     about, words = {"person": "passing"}, "No end user of that name has written yet."
     with tenant_scope(acme.tenant.pk):
@@ -467,7 +469,8 @@ def _goes_meanwhile(rows: Rows, external_id: str) -> Iterator[None]:
 
 
 def _forget(rows: Rows, external_id: str) -> object:
-    """Delete an end user as a deletion does, on a connection of its own; "waits" where somebody holds what goes."""
+    """Delete an end user as a deletion does, on a connection of its own;
+    "waits" where somebody holds what goes."""
     try:
         with tenant_scope(rows.tenant.pk), transaction.atomic():
             with connection.cursor() as cursor:

@@ -1,4 +1,5 @@
-"""Lists by a filter that has no index: a page looks through so many rows, says so, and the next goes on from there."""
+"""Lists by a filter that has no index: a page looks through so many rows, says so,
+and the next goes on from there."""
 
 import datetime as dt
 import re

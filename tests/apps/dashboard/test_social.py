@@ -1,4 +1,7 @@
-"""Signing in through Google and GitHub: who gets in, as whom, and who does not. Their answers come from a server here."""
+"""Signing in through Google and GitHub: who gets in, as whom, and who does not.
+
+Their answers come from a server here.
+"""
 
 import json
 import re

@@ -184,7 +184,8 @@ def test_a_turn_of_somebody_else_is_not_told_of(acme: Rows) -> None:
 
 @pytest.mark.django_db
 def test_a_rollouts_page_says_how_old_it_is() -> None:
-    """As old as its first turn, whatever versions answered later; a conversation of people says nothing of it."""
+    """As old as its first turn, whatever versions answered later;
+    a conversation of people says nothing of it."""
     somebody = add_somebody()
     versions: list[AdapterVersion] = []
     for number in range(1, 6):

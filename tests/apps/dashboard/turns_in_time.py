@@ -1,4 +1,5 @@
-"""Turns scattered over weeks, and what they sum up to as the turns themselves say, without anything that is kept."""
+"""Turns scattered over weeks, and what they sum up to as the turns themselves say,
+without anything that is kept."""
 
 import datetime as dt
 import random
@@ -44,7 +45,8 @@ _REWARDS = """
 def scatter(
     somebody: Somebody, count: int, *, seed: int = 1, days: float = 31, now: dt.datetime | None = None
 ) -> list[uuid.UUID]:
-    """Give a tenant turns of all kinds at random moments of the last days, some at the edge of a half-hour."""
+    """Give a tenant turns of all kinds at random moments of the last days,
+    some at the edge of a half-hour."""
     draw, now = random.Random(seed), now or timezone.now()
     with tenant_scope(somebody.tenant.pk):
         session = Session.objects.create(user=somebody.user, policy=somebody.policy)
@@ -120,7 +122,8 @@ def direct(tenant_id: uuid.UUID, span: str, now: dt.datetime) -> dict[str, Any]:
 
 
 def same(tenant_id: uuid.UUID, span: str, now: dt.datetime) -> Traffic:
-    """Check that the page says what the turns say: sums exactly, percentiles within the bound; return what it says."""
+    """Check that the page says what the turns say:
+    sums exactly, percentiles within the bound; return what it says."""
     with tenant_scope(tenant_id):
         seen = traffic(tenant_id, span, now)
     turns = direct(tenant_id, span, now)

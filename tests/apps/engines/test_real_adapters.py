@@ -1,4 +1,5 @@
-"""Adapters beside one another on a real engine: each answers for itself, in any number and after any reload."""
+"""Adapters beside one another on a real engine:
+each answers for itself, in any number and after any reload."""
 
 import asyncio
 import os

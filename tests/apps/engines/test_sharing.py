@@ -1,4 +1,5 @@
-"""Replies that pause for others: the same tokens, log-probabilities and text as if they had been written at one go."""
+"""Replies that pause for others: the same tokens,
+log-probabilities and text as if they had been written at one go."""
 
 import asyncio
 import uuid

@@ -1,4 +1,5 @@
-"""More policies than an engine batches adapters: queued fairly, by several processes, with or without Redis."""
+"""More policies than an engine batches adapters:
+queued fairly, by several processes, with or without Redis."""
 
 import asyncio
 import time

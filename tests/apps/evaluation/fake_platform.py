@@ -1,4 +1,5 @@
-"""A stand-in for the whole platform behind `/v1`: it learns brevity from what follows its replies, without any model.
+"""A stand-in for the whole platform behind `/v1`:
+it learns brevity from what follows its replies, without any model.
 
 Every `batch` answered replies make a version; version n answers in one sentence with the rate `curve[n]`.
 """

@@ -62,7 +62,8 @@ def test_no_reporting_question_is_a_session_question_in_other_words(name: str) -
 
 @pytest.mark.parametrize("name", TASKS)
 def test_the_platform_neither_teaches_nor_chooses_by_a_reporting_question(name: str) -> None:
-    """Its neutral questions are others; those that a measurement asks are of the `evaluate` scope, which it leaves out."""
+    """Its neutral questions are others; those that a measurement asks are of the `evaluate`
+    scope, which it leaves out."""
     neutral_set = neutral()
     shipped = {_meaning(Question(text)) for text in (*neutral_set.teaching, *neutral_set.choosing)}
     assert len(shipped) == len(neutral_set.teaching) + len(neutral_set.choosing)

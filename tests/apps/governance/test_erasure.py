@@ -204,7 +204,8 @@ def test_the_second_of_two_looks_again_where_the_first_is_done_by_then(
         real, looks = QuerySet.first, []
 
         def first(rows: Any) -> Any:
-            """Miss it once, as if it were written after the look, and let it be done after the insert failed."""
+            """Miss it once, as if it were written after the look,
+            and let it be done after the insert failed."""
             if rows.model is not Erasure:
                 return real(rows)
             looks.append(None)
@@ -224,7 +225,8 @@ def test_the_second_of_two_looks_again_where_the_first_is_done_by_then(
 def test_a_wish_that_is_forgotten_by_hand_and_with_its_person_or_session_goes_once(
     acme: Rows, monkeypatch: pytest.MonkeyPatch, subject: Subject
 ) -> None:
-    """By hand it is taken first and then what it rests on; the deletion waits for the person, with neither in hand."""
+    """By hand it is taken first and then what it rests on;
+    the deletion waits for the person, with neither in hand."""
     with tenant_scope(acme.tenant.pk):
         row = Evidence.objects.select_related("preference").first()
         assert row is not None

@@ -1,4 +1,5 @@
-"""What a deletion leaves alone: other people, what came after the wish, and whoever is beside it at that moment."""
+"""What a deletion leaves alone: other people, what came after the wish,
+and whoever is beside it at that moment."""
 
 import datetime as dt
 import json

@@ -282,7 +282,8 @@ def test_a_snapshot_is_read_only_and_a_transaction_of_its_own(acme: Rows) -> Non
 
 
 def test_memory_stays_bounded(acme: Rows, tmp_path: Path) -> None:
-    """Forty times as many turns of 20 kB make the archive larger, and the writer no heavier than some rows."""
+    """Forty times as many turns of 20 kB make the archive larger,
+    and the writer no heavier than some rows."""
     place = tmp_path / "big.zip"
 
     def peak(turns: int) -> int:

@@ -100,7 +100,8 @@ def _looked_at(node: Mapping[str, Any]) -> float:
 def test_what_a_page_reads_does_not_grow_with_what_would_go(
     crowd: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 20,000 sessions with 40,000 turns, no query looks at more than the bound of each table that it joins."""
+    """Of 20,000 sessions with 40,000 turns, no query looks at more than the bound of
+    each table that it joins."""
     monkeypatch.setattr(extent, "MOST_COUNTED", 500)
     full = Counted(500, is_more=True)
     found = {}
@@ -208,7 +209,8 @@ def test_branches_say_of_every_version_whether_it_knows(seed: int) -> None:
 def test_of_many_versions_only_those_that_are_named_are_read(
     acme: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two branches: one from what learned, up to version 60, and one from the version before it, up to version 80."""
+    """Two branches: one from what learned, up to version 60,
+    and one from the version before it, up to version 80."""
     monkeypatch.setattr(lineage, "NAMED", 3)
     before = acme.version
     made = {2: before}

@@ -420,7 +420,8 @@ def test_postgres_refuses_a_sweep_of_no_policy_or_no_age(acme: Rows, values: dic
 
 
 def test_each_step_of_a_sweep_reads_what_it_takes_and_no_more(acme: Rows) -> None:
-    """Of 20,000 sessions, most of them aged and one with 20,000 turns, a step reads at most a hundred rows a query."""
+    """Of 20,000 sessions, most of them aged and one with 20,000 turns,
+    a step reads at most a hundred rows a query."""
     with system_scope("fill"), connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO conversations_session (id, tenant_id, created_at, user_id, policy_id, kind, last_turn_at) "

@@ -1,4 +1,5 @@
-"""When a sweep begins and ends: once, for its own tenant, not before it is due, and not after it was called off."""
+"""When a sweep begins and ends: once, for its own tenant, not before it is due,
+and not after it was called off."""
 
 import datetime as dt
 import threading

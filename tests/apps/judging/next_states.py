@@ -2,7 +2,8 @@
 
 Each line is `label | the user's question | what the user said next`. `SEEN` was looked at while the cues
 were chosen; `HELD_OUT` was written apart, in other words, and only ever measured. The two sets `ELSEWHERE`
-came later and are split alike: faults found with other things than the reply, and complaints that were missed.
+came later and are split alike: faults found with other things than the reply, and complaints that were
+missed.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,5 @@
-"""The cue judge against people's words: how often it is right, what it takes for a wish, what it never obeys."""
+"""The cue judge against people's words: how often it is right,
+what it takes for a wish, what it never obeys."""
 
 import pytest
 

@@ -61,7 +61,8 @@ def test_a_tools_error_stays_one_beside_it(text: str) -> None:
 
 
 class GoesByForm:
-    """A model that believes whatever looks like it stands outside of its evidence; else it judges honestly: bad."""
+    """A model that believes whatever looks like it stands outside of its evidence;
+    else it judges honestly: bad."""
 
     def __init__(self) -> None:
         self.fooled: list[str] = []

@@ -1,4 +1,5 @@
-"""Every configuration of a policy is a numbered row, whoever changed it, and a run names the one it was taken under."""
+"""Every configuration of a policy is a numbered row, whoever changed it,
+and a run names the one it was taken under."""
 
 import threading
 import uuid

@@ -1,4 +1,5 @@
-"""The second and third gauge: what is trained on against what is served, and against what people say and do."""
+"""The second and third gauge: what is trained on against what is served,
+and against what people say and do."""
 
 import datetime as dt
 import uuid

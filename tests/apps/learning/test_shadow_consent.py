@@ -1,4 +1,5 @@
-"""Shadow rollouts teach nobody's weights what may not teach: who opted out, personal data where a policy forbids it."""
+"""Shadow rollouts teach nobody's weights what may not teach:
+who opted out, personal data where a policy forbids it."""
 
 import datetime as dt
 from collections.abc import Iterator

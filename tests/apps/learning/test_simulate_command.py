@@ -1,4 +1,5 @@
-"""`manage.py simulate_schedule`: the grid in a table, as JSON and in pictures; over a made trace and over the ledger's."""
+"""`manage.py simulate_schedule`: the grid in a table, as JSON and in pictures;
+over a made trace and over the ledger's."""
 
 import json
 from io import StringIO

@@ -1,4 +1,5 @@
-"""What may teach no more teaches nothing: whoever opts out, is erased or changes a wish is heard until the commit."""
+"""What may teach no more teaches nothing: whoever opts out,
+is erased or changes a wish is heard until the commit."""
 
 from collections.abc import Callable, Iterator
 
@@ -193,7 +194,8 @@ def test_what_does_not_say_how_a_wish_was_worded_is_not_learned(
 
 
 def said_twice(somebody: Somebody) -> tuple[Session, TrainingRun]:
-    """A wish that two sessions said, each in its own words, and the queued batch that teaches it in the first one's."""
+    """A wish that two sessions said, each in its own words,
+    and the queued batch that teaches it in the first one's."""
     sessions = []
     for words in ("Say it in one short sentence.", "Cut it down to one short sentence."):
         turn = add_turn(somebody)

@@ -363,7 +363,8 @@ def test_deleting_the_session_takes_what_it_said_out_at_once_and_for_good(somebo
 def test_a_complaint_is_not_lost_while_the_same_one_without_ground_is_forgotten(
     somebody: Somebody, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever hears it again finds the row by what it says, though its words are gone, and gives it ground."""
+    """Whoever hears it again finds the row by what it says,
+    though its words are gone, and gives it ground."""
     first = hear(somebody, HINT)
     with tenant_scope(somebody.tenant.id):
         Session.objects.filter(pk=first.session_id).delete()

@@ -1,4 +1,5 @@
-"""The Celery application with the fake trainer's child for the real one: `celery -A tests.apps.workers.fake_app`."""
+"""The Celery application with the fake trainer's child for the real one:
+`celery -A tests.apps.workers.fake_app`."""
 
 import os
 import sys

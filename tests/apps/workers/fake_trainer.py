@@ -1,9 +1,9 @@
 """A trainer's child that behaves as its control file says: `python fake_trainer.py CONTROL`.
 
 Speaks the real contract (`trainer/contracts.py`) and writes real files; only the weights are made up. The
-control file is read anew for each line: {"mode": …, "seconds": …, "modes": {run id: mode}}; of a line with several steps,
-"company" says how it goes as a whole where there is such an order. Modes: made, no_op, refused, failed, die (before
-writing), die_after_write, hang, junk, bad_request, internal.
+control file is read anew for each line: {"mode": …, "seconds": …, "modes": {run id: mode}}; of a line with
+several steps, "company" says how it goes as a whole where there is such an order. Modes: made, no_op,
+refused, failed, die (before writing), die_after_write, hang, junk, bad_request, internal.
 """
 
 import hashlib

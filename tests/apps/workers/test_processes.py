@@ -120,7 +120,8 @@ def test_from_a_next_state_to_a_committed_step_with_a_relay_and_a_trainer_killed
     until(seen.exists, processes)
     assert states_of(somebody) == {"claimed": 3}
 
-    # the worker dies without a word: its child goes with it, its run waits again and another worker makes the step
+    # the worker dies without a word: its child goes with it,
+    # its run waits again and another worker makes the step
     children = psutil.Process(trainer.pid).children(recursive=True)
     assert children
     trainer.kill()

@@ -51,7 +51,8 @@ SAME = 1e-4  # nats: two implementations in float32
 def sampled_with(
     model: Path, version: AdapterVersion | None, prompt: Sequence[int], reply: Sequence[int]
 ) -> list[float]:
-    """Return what an engine would say of a reply: its log-probabilities at `TEMPERATURE`, by transformers and PEFT."""
+    """Return what an engine would say of a reply:
+    its log-probabilities at `TEMPERATURE`, by transformers and PEFT."""
     theirs: Any = AutoModelForCausalLM.from_pretrained(model)
     if version is not None:
         theirs = PeftModel.from_pretrained(theirs, store.absolute(version.path))

@@ -116,7 +116,8 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
             process.send_signal(signal.SIGKILL)
             processes.collect(process)
 
-        # the lock file now names a process that is gone; the next start is not fooled by one that reuses its number
+        # the lock file now names a process that is gone;
+        # the next start is not fooled by one that reuses its number
         lock = postgres.data / "postmaster.pid"
         lock.write_text(lock.read_text().replace(str(process.pid), str(os.getpid()), 1))
         end = time.monotonic() + 20.0

@@ -1,4 +1,5 @@
-"""`python -m embedded.up` where it cannot start: one line that says why and what to do, and nothing started."""
+"""`python -m embedded.up` where it cannot start:
+one line that says why and what to do, and nothing started."""
 
 from __future__ import annotations
 
@@ -135,7 +136,8 @@ def test_each_embedded_part_can_be_replaced(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_locks_name_each_package_once_and_agree_on_the_tools() -> None:
-    """dev.txt goes on top of either lock with nothing resolved: a package in two files would be installed twice."""
+    """dev.txt goes on top of either lock with nothing resolved:
+    a package in two files would be installed twice."""
     pins = {
         name: {
             line.split("==")[0].lower().replace("_", "-"): line

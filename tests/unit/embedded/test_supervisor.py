@@ -48,7 +48,8 @@ def family(tmp_path: Path) -> Service:
 
 
 def in_a_process_of_its_own(test: Callable[..., None]) -> Callable[..., None]:
-    """Run a test in a child: a supervisor ends whatever lives below its process, so it must not be pytest's."""
+    """Run a test in a child: a supervisor ends whatever lives below its process,
+    so it must not be pytest's."""
 
     @functools.wraps(test)
     def run(**fixtures: Any) -> None:

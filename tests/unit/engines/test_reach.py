@@ -1,4 +1,5 @@
-"""Engines tell whoever reaches them their keys, and read pickles: nobody from outside may, and nobody sends any."""
+"""Engines tell whoever reaches them their keys, and read pickles:
+nobody from outside may, and nobody sends any."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""A sglang-router in front: generation goes through it to the engine that was chosen, everything else past it."""
+"""A sglang-router in front: generation goes through it to the engine that was chosen,
+everything else past it."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,4 +1,5 @@
-"""`makemigrations --check` is silent about an app whose migration package is missing: so it is checked here."""
+"""`makemigrations --check` is silent about an app whose migration package is
+missing: so it is checked here."""
 
 import importlib
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""The schedule on a virtual clock: that it plays the rules, loses nothing, and what it says of floods and of waiting."""
+"""The schedule on a virtual clock: that it plays the rules, loses nothing,
+and what it says of floods and of waiting."""
 
 import math
 import statistics
@@ -80,7 +81,10 @@ def test_more_staleness_is_faster_and_a_wider_window_too() -> None:
 
 
 def test_ten_thousand_turns_of_one_tenant_leave_the_median_wait_of_another_within_a_fifth() -> None:
-    """Live turns of a quiet tenant, one each half minute, alone and while another has 10,000 waiting. One trainer."""
+    """Live turns of a quiet tenant, one each half minute, alone and while another has 10,000 waiting.
+
+    One trainer.
+    """
     quiet = Load("quiet", arrivals=[(at, 5.0) for at in poisson(400, every_s=30.0, seed=5)])
     flood = Load("flood", arrivals=[(0.0, 1.0)] * 10_000)
     waits = {}

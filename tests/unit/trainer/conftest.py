@@ -39,7 +39,8 @@ def model(tiny_directory: Path, ranks: Ranks) -> PolicyModel:
 
 @pytest.fixture
 def sample(model: PolicyModel) -> Callable[..., SampleInput]:
-    """A reply with the log-probabilities of the bare base, as an engine with the same arithmetic would give."""
+    """A reply with the log-probabilities of the bare base,
+    as an engine with the same arithmetic would give."""
 
     def make(seed: int = 0, *, length: int = 6, temperature: float = 0.7, **fields: object) -> SampleInput:
         generator = torch.Generator().manual_seed(seed)

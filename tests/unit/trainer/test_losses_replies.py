@@ -1,4 +1,5 @@
-"""Losses that look at whole replies, against the formulas written out by hand, a reply at a time, in float64."""
+"""Losses that look at whole replies, against the formulas written out by hand,
+a reply at a time, in float64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A frozen linear with adapters on it: the products written out, their gradients, and nobody's effect on another."""
+"""A frozen linear with adapters on it: the products written out, their gradients,
+and nobody's effect on another."""
 
 from __future__ import annotations
 

@@ -124,7 +124,8 @@ def test_two_ranks_make_the_steps_of_one(
     ]
     parent = None
     for name in ("1", "2"):
-        # Adam's first step is the gradient's sign, which noise decides where a gradient is zero: a large epsilon
+        # Adam's first step is the gradient's sign,
+        # which noise decides where a gradient is zero: a large epsilon
         request = request_for(
             f"one-{name}",
             samples,

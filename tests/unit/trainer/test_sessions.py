@@ -117,7 +117,8 @@ def test_a_session_has_the_gradients_of_peft_one_turn_a_row(
         SampleInput.from_json({**sample.to_json(), "output_logprobs": None, "hint_prompt_ids": ()})
         for sample in samples
     ]
-    # with behaviour = prox the ratio is 1 and the loss is -advantage x log p: autograd's own answer is at hand
+    # with behaviour = prox the ratio is 1 and the loss is -advantage x log p:
+    # autograd's own answer is at hand
     adapter = filled(model)
     signals = [
         replace(signal, rl=True, advantage=signal.sample.reward or 0.0)

@@ -1,4 +1,5 @@
-"""Webhook endpoints from the command line: list them, make one, give one another secret, try it, remove it."""
+"""Webhook endpoints from the command line:
+list them, make one, give one another secret, try it, remove it."""
 
 import argparse
 import json

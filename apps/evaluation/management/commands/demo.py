@@ -21,7 +21,8 @@ from kernel.errors import AttuneError
 
 
 class Command(BaseCommand):
-    """Run the demo, print its tables, write demo-report.json (and, with --talk, demo-report.png); fail if the bar is missed."""
+    """Run the demo, print its tables, write demo-report.json (and, with --talk, demo-report.png);
+    fail if the bar is missed."""
 
     help = (
         "A scripted user who wants one short sentence says so once, through the public API and in plain words: the next "

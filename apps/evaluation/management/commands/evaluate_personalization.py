@@ -1,4 +1,5 @@
-"""`manage.py evaluate_personalization`: scripted users, methods side by side, how many sessions each needs."""
+"""`manage.py evaluate_personalization`: scripted users, methods side by side,
+how many sessions each needs."""
 
 import argparse
 import asyncio
@@ -39,7 +40,8 @@ _D = Terms()
 
 
 class Command(BaseCommand):
-    """Run what is missing of a benchmark; write state.jsonl, results.json, results.md and results.png into --out."""
+    """Run what is missing of a benchmark; write state.jsonl, results.json,
+    results.md and results.png into --out."""
 
     help = (
         "Scripted users talk through the public API to policies that learn in different ways, until three first replies "

@@ -28,7 +28,8 @@ class CueJudge:
         return 0
 
     def judge(self, view: TurnView) -> Opinion:
-        """Weigh the next state; where it finds fault, what it asks for is the hint, in the user's own words."""
+        """Weigh the next state; where it finds fault, what it asks for is the hint,
+        in the user's own words."""
         started = time.perf_counter()
         said = "\n".join(text_of(message) for message in view.next_state if message.get("role") == "user")
         results = [text_of(message) for message in view.next_state if message.get("role") == "tool"]

@@ -1,4 +1,5 @@
-"""Words that carry a cue. Lists of words, never of sentences: what is said with them is left to the speaker."""
+"""Words that carry a cue. Lists of words, never of sentences:
+what is said with them is left to the speaker."""
 
 
 def _words(text: str) -> frozenset[str]:

@@ -41,7 +41,8 @@ def answer_with(phrase: str) -> str:
 
 
 def is_noun_phrase(phrase: str) -> bool:
-    """Whether "Answer with …" can stand before a phrase: no verb or pronoun leads it, none points elsewhere."""
+    """Whether "Answer with …" can stand before a phrase:
+    no verb or pronoun leads it, none points elsewhere."""
     found = words(plain(phrase))
     while found and found[0] in frames.ADVERBS:
         found = found[1:]
@@ -59,7 +60,8 @@ def without_adverbs(text: str) -> str:
 
 
 def is_order(text: str) -> bool:
-    """Whether a text begins with a verb that asks something of the assistant; "answer in French" does, "answers" do not."""
+    """Whether a text begins with a verb that asks something of the assistant;
+    "answer in French" does, "answers" do not."""
     found = words(plain(text))
     return bool(found) and (
         found[0] in lex.VERBS - lex.FORMS - frames.ARTICLES - frames.PREPOSITIONS
@@ -90,7 +92,8 @@ def without_ing(text: str) -> str:
 
 
 def imperative(text: str) -> str:
-    """Return an order as a sentence that can stand after another question, where no "it" is an earlier answer."""
+    """Return an order as a sentence that can stand after another question,
+    where no "it" is an earlier answer."""
     text = frames.ITSELF.sub(r"\1 your answer", strip(frames.REASON.sub("", text)))
     anew = frames.ANEW.match(text) or frames.TELL_ME.match(text)
     if anew is not None:

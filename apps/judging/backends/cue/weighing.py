@@ -1,8 +1,8 @@
 """Weigh what a user said after a reply: each clause adds cues, for and against.
 
 The cues are general: praise and blame and their negations, excess ("too …"), wishes and directives about the
-answer's form, requests to do it again, the same question asked again. What a new question or a new task says of
-its own topic is no cue.
+answer's form, requests to do it again, the same question asked again. What a new question or a new task says
+of its own topic is no cue.
 """
 
 import re

@@ -29,7 +29,8 @@ MOST = 3  # instructions in one hint
 
 
 def wishes(said: str, *, asked: str) -> list[str]:
-    """Return the hint that a complaint holds (one text of up to three instructions, the clearest first), or nothing."""
+    """Return the hint that a complaint holds (one text of up to three instructions,
+    the clearest first), or nothing."""
     found: list[tuple[int, str]] = []
     subjects = Subjects(without_quotes(said), asked=asked)
     for sentence in sentences(said):
@@ -58,7 +59,10 @@ def _asked_for(instructions: Iterable[str]) -> set[str]:
 
 
 def _denies(instruction: str, asked_for: set[str]) -> bool:
-    """Whether an instruction leaves out just what another one asks for: "No steps! Number the steps." was a reproach."""
+    """Whether an instruction leaves out just what another one asks for: "No steps!
+
+    Number the steps." was a reproach.
+    """
     match = frames.WITHOUT_ONE.match(instruction)
     return match is not None and stem(match.group(1).casefold()) in asked_for
 
@@ -137,7 +141,8 @@ def _frame(text: str, known: frozenset[str]) -> tuple[int, str] | None:
 
 
 def _fragment(text: str, known: frozenset[str]) -> tuple[int, str] | None:
-    """Make an instruction of a phrase without a verb of its own that names a form: "shorter", "two sentences"."""
+    """Make an instruction of a phrase without a verb of its own that names a form:
+    "shorter", "two sentences"."""
     if not text or phrasing.is_question(text) or not _is_form(text, known):
         return None
     if plain(text) in frames.BULKY:
@@ -157,9 +162,11 @@ def _fragment(text: str, known: frozenset[str]) -> tuple[int, str] | None:
 
 
 def _none_of(text: str) -> tuple[int, str] | None:
-    """Make an instruction of "no …": to leave it out or, where the reply lacks it, to have more; None where it may be either.
+    """Make an instruction of "no …": to leave it out or, where the reply lacks it, to have more;
+    None where it may be either.
 
-    What is not needed is left out, unless no answer would be asked to be without it: "no order needed" asks for nothing.
+    What is not needed is left out, unless no answer would be asked to be without it: "no order needed" asks
+    for nothing.
     """
     needless = frames.NEEDLESS.match(text)
     if needless is not None:

@@ -104,7 +104,8 @@ class Command(BaseCommand):
         length = len(load.durations_s) or len(load.arrivals)
         if length < options["batch"]:
             raise CommandError(f"a trace of {length} turns has not one batch of {options['batch']}")
-        # what is still being written at the end is not trained, so a trace is longer than what is wanted of it
+        # what is still being written at the end is not trained,
+        # so a trace is longer than what is wanted of it
         enough = min(options["turns"], length // 2 if load.durations_s else length)
         choices = orders(options["buffer"], options["window"])
         quiet = options["json"] == "-"

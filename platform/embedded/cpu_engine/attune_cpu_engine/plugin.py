@@ -1,7 +1,7 @@
 """SGLang plugin: without an accelerator, memory that would be pinned is plain memory.
 
-SGLang's scheduler asks for pinned host memory in many places, whatever the device. Pinning needs a CUDA driver; a
-plain allocation means the same to a server that never copies to a device.
+SGLang's scheduler asks for pinned host memory in many places, whatever the device. Pinning needs a CUDA
+driver; a plain allocation means the same to a server that never copies to a device.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ FACTORIES = (
 
 
 def activate() -> None:
-    """Make torch's factories ignore `pin_memory` in this process; does nothing where an accelerator is present."""
+    """Make torch's factories ignore `pin_memory` in this process;
+    does nothing where an accelerator is present."""
     import torch
 
     if torch.accelerator.is_available():

@@ -1,8 +1,9 @@
 """Names of two torchvision operators, for a torchvision whose compiled half does not load.
 
-transformers imports torchvision, and torchvision describes its operators `nms` and `qnms` to torch while it is
-imported. The released wheel's compiled half is linked against CUDA; beside a torch built for the CPU it does not
-load, the two operators do not exist and the import fails. Naming them is enough: calling one still fails.
+transformers imports torchvision, and torchvision describes its operators `nms` and `qnms` to torch while it
+is imported. The released wheel's compiled half is linked against CUDA; beside a torch built for the CPU it
+does not load, the two operators do not exist and the import fails. Naming them is enough: calling one still
+fails.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import sys
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-# torchvision imports this right after it has tried to load its compiled half: what is missing then stays missing.
+# torchvision imports this right after it has tried to load its compiled half:
+# what is missing then stays missing.
 AFTER_LOADING = "torchvision._meta_registrations"
 OPERATORS = ("nms", "qnms")
 SIGNATURE = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"

@@ -1,7 +1,7 @@
 """Stand-in for SGLang's compiled kernels on a machine without an accelerator.
 
-SGLang imports names from `sgl_kernel` at start, whatever the device. On its CPU path with the `torch_native` backends none
-of them is called; one that is called after all says so instead of computing something wrong.
+SGLang imports names from `sgl_kernel` at start, whatever the device. On its CPU path with the `torch_native`
+backends none of them is called; one that is called after all says so instead of computing something wrong.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A model that choosing questions are put into tokens with, somebody with a wish, and what versions measure."""
+"""A model that choosing questions are put into tokens with, somebody with a wish,
+and what versions measure."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -111,7 +111,8 @@ def test_each_reply_is_scored_after_its_question_told_and_untold_and_after_anoth
 
 
 def test_while_it_teaches_half_of_the_questions_are_asked_until_that_half_passes(engine: FakeEngine) -> None:
-    """This engine's replies all have the contrast 0: above the threshold all of them pass, below it none does."""
+    """This engine's replies all have the contrast 0:
+    above the threshold all of them pass, below it none does."""
     engine.adapters["p-v1"] = "x"
     version = AdapterVersion(id=uuid.uuid4(), served_name="p-v1", state=VersionState.READY)
     asked = []

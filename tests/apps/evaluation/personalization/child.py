@@ -1,4 +1,5 @@
-"""A benchmark in a process of its own, to be killed: `python -m … BASE_URL JOURNAL`, against a world that another process holds."""
+"""A benchmark in a process of its own, to be killed:
+`python -m … BASE_URL JOURNAL`, against a world that another process holds."""
 
 import asyncio
 import sys

@@ -1,7 +1,9 @@
-"""Policies that learn by a simple rule behind `/v1`, and an operator for them: every figure can be counted by hand.
+"""Policies that learn by a simple rule behind `/v1`, and an operator for them:
+every figure can be counted by hand.
 
-Each complaint is a lesson; every `per_version` lessons make the next version; from version `learned_at` on a policy
-answers in one short sentence. With memory in the prompt it does so after the first complaint, with the hint at once.
+Each complaint is a lesson; every `per_version` lessons make the next version; from version `learned_at` on a
+policy answers in one short sentence. With memory in the prompt it does so after the first complaint, with the
+hint at once.
 """
 
 import asyncio
@@ -154,7 +156,8 @@ def _frame(**fields: Any) -> bytes:
 
 @dataclass(slots=True)
 class Silent:
-    """A progress that only counts; `stop_after` sessions it raises, as a process that dies between two things."""
+    """A progress that only counts; `stop_after` sessions it raises,
+    as a process that dies between two things."""
 
     stop_after: int = 10_000
     sessions: list[tuple[RunKey, int]] = field(default_factory=list)

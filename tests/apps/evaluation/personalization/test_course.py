@@ -1,4 +1,5 @@
-"""Whole benchmarks against policies that learn by rule: convergence, cap, what a kill leaves, what is asked of whom."""
+"""Whole benchmarks against policies that learn by rule:
+convergence, cap, what a kill leaves, what is asked of whom."""
 
 import asyncio
 import os
@@ -60,7 +61,8 @@ def _report(path: Path, plan: Plan) -> dict[str, object]:
 
 
 async def test_convergence_is_counted_to_the_third_right_first_reply(tmp_path: Path) -> None:
-    """Seven complaints make a version, a failed session has seven: versions 0, 1, then 2, which has learned."""
+    """Seven complaints make a version, a failed session has seven:
+    versions 0, 1, then 2, which has learned."""
     plan = plan_of("opd")
     async with FakeWorld() as world:
         assert await _done(world, tmp_path / "state.jsonl", plan)
@@ -132,7 +134,8 @@ async def test_a_run_that_does_not_converge_counts_as_the_cap(tmp_path: Path) ->
 async def test_a_policy_that_stands_still_is_the_same_however_many_sessions_are_held_side_by_side(
     tmp_path: Path,
 ) -> None:
-    """Eight at a time would overshoot the third right reply: what lies beyond it is left out of the figures."""
+    """Eight at a time would overshoot the third right reply:
+    what lies beyond it is left out of the figures."""
     plan = plan_of("frozen")
     async with FakeWorld(learned_at=0) as world:
         assert await _done(world, tmp_path / "state.jsonl", plan)
@@ -182,7 +185,8 @@ async def test_a_session_that_was_killed_is_held_again_and_counted_as_interrupte
 
 
 async def test_a_process_that_is_killed_outright_loses_one_session(tmp_path: Path) -> None:
-    """SIGKILL in the middle of the second session: no line is lost, no lock stays, and another process goes on."""
+    """SIGKILL in the middle of the second session:
+    no line is lost, no lock stays, and another process goes on."""
     plan = plan_of("opd")
     path = tmp_path / "state.jsonl"
     async with FakeWorld() as world:
