@@ -2,7 +2,6 @@
 
 import datetime as dt
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +22,8 @@ _LAST_OF_EACH_POINT = """
       FROM generate_series(%(first)s, %(until)s, %(step)s) AS point (at)
      CROSS JOIN LATERAL (
            SELECT created_at, to_version_id, policy_id FROM adapters_pointermove
-            WHERE tenant_id = %(tenant)s AND created_at >= greatest(point.at, %(since)s)
+            WHERE tenant_id = %(tenant)s AND (%(policy)s::uuid IS NULL OR policy_id = %(policy)s)
+              AND created_at >= greatest(point.at, %(since)s)
               AND created_at < least(point.at + %(step)s, %(until)s)
             ORDER BY created_at DESC LIMIT 1) AS move
       JOIN adapters_policy AS policy ON policy.id = move.policy_id
@@ -47,19 +47,24 @@ class Traffic:
     rewards: list[dict[str, Any]]
 
 
-def moves(tenant_id: uuid.UUID, span: str, now: dt.datetime | None = None) -> list[dict[str, Any]]:
+def moves(
+    tenant_id: uuid.UUID, span: str, now: dt.datetime | None = None, policy_id: uuid.UUID | None = None
+) -> list[dict[str, Any]]:
     """Return when which version became live within the last `span`, oldest first. Needs the tenant's scope.
 
-    All of them up to `MOST_MOVES`; where there are more, the last one of each point of the charts.
+    Of one policy, or of all. All of them up to `MOST_MOVES`; where there are more, the last one of each point of the charts.
     """
     hours, minutes = RANGES[span]
     until = now or timezone.now()
     since = until - dt.timedelta(hours=hours)
     found = PointerMove.objects.filter(created_at__gte=since, created_at__lt=until).order_by("-created_at")
+    if policy_id is not None:
+        found = found.filter(policy_id=policy_id)
     marks = list(found.values_list("created_at", "to_version__number", "policy__name")[: MOST_MOVES + 1])
     if len(marks) > MOST_MOVES:
         asked: dict[str, Any] = {
             "tenant": tenant_id,
+            "policy": policy_id,
             "first": begin(since, minutes),
             "since": since,
             "until": until,
@@ -74,19 +79,17 @@ def moves(tenant_id: uuid.UUID, span: str, now: dt.datetime | None = None) -> li
     ]
 
 
-def traffic(tenant_id: uuid.UUID, span: str, now: dt.datetime | None = None) -> Traffic:
+def traffic(
+    tenant_id: uuid.UUID, span: str, now: dt.datetime | None = None, policy_id: uuid.UUID | None = None
+) -> Traffic:
     """Return the tenant's traffic of the last `span` (a key of RANGES). At most five queries; needs the tenant's scope.
 
-    Sums are exact; percentiles are within `rollups.histogram.ERROR` of themselves.
+    Of one policy, or of all. Sums are exact; percentiles are within `rollups.histogram.ERROR` of themselves.
     """
-    found, total = _sums(tenant_id, span, now), Sums()
+    found, total = _sums(tenant_id, span, now, policy_id), Sums()
     for sums in found.values():
         total.add(sums)
-    rewards = [
-        {"t": float(at), "reward": sums.reward / sums.rewarded, "n": sums.rewarded}
-        for at, sums in found.items()
-        if sums.rewarded
-    ]
+    points = [_point(at, sums) for at, sums in found.items()]
     return Traffic(
         requests=total.requests,
         failed=total.failed,
@@ -94,31 +97,38 @@ def traffic(tenant_id: uuid.UUID, span: str, now: dt.datetime | None = None) -> 
         reply_tokens=total.reply_tokens,
         first_token_ms=total.first_token_ms.percentiles(*SHARES),
         latency_ms=total.latency_ms.percentiles(*SHARES),
-        points=_points(found),
-        rewards=rewards,
+        points=[point for point in points if point["requests"]],
+        rewards=[{name: point[name] for name in ("t", "reward", "n")} for point in points if point["n"]],
     )
 
 
-def points(tenant_id: uuid.UUID, span: str, now: dt.datetime | None = None) -> list[dict[str, Any]]:
-    """Return the points in time of `traffic` alone."""
-    return _points(_sums(tenant_id, span, now))
+def points(
+    tenant_id: uuid.UUID, span: str, now: dt.datetime | None = None, policy_id: uuid.UUID | None = None
+) -> list[dict[str, Any]]:
+    """Return the points in time of `traffic` alone: those with a request and those with a reward."""
+    found = _sums(tenant_id, span, now, policy_id)
+    return [_point(at, sums) for at, sums in found.items() if sums.requests or sums.rewarded]
 
 
-def _sums(tenant_id: uuid.UUID, span: str, now: dt.datetime | None) -> dict[int, Sums]:
+def _sums(
+    tenant_id: uuid.UUID, span: str, now: dt.datetime | None, policy_id: uuid.UUID | None
+) -> dict[int, Sums]:
     hours, minutes = RANGES[span]
     until = now or timezone.now()
-    return sums_of(tenant_id, until - dt.timedelta(hours=hours), until, minutes)
+    return sums_of(tenant_id, until - dt.timedelta(hours=hours), until, minutes, policy_id)
 
 
-def _points(found: Mapping[int, Sums]) -> list[dict[str, Any]]:
-    return [
-        {
-            "t": float(at),
-            "requests": sums.requests,
-            "failed": sums.failed,
-            "tokens": sums.reply_tokens,
-            **dict(zip(("p50", "p95"), sums.first_token_ms.percentiles(*SHARES), strict=True)),
-        }
-        for at, sums in found.items()
-        if sums.requests
-    ]
+def _point(at: int, sums: Sums) -> dict[str, Any]:
+    """Return what is shown of a point, by name: `t` is its beginning, POSIX seconds."""
+    first, last = (one.percentiles(*SHARES) for one in (sums.first_token_ms, sums.latency_ms))
+    return {
+        "t": float(at),
+        "requests": sums.requests,
+        "failed": sums.failed,
+        "prompt": sums.prompt_tokens,
+        "tokens": sums.reply_tokens,
+        **dict(zip(("p50", "p95"), first, strict=True)),
+        **dict(zip(("last50", "last95"), last, strict=True)),
+        "reward": sums.reward / sums.rewarded if sums.rewarded else None,
+        "n": sums.rewarded,
+    }

@@ -74,14 +74,19 @@ class SavedView(TenantModel):
 
 
 class TurnRollup(TenantModel):
-    """What the turns that began in one stretch of time sum up to (`apps.dashboard.rollups`).
+    """What the turns that began in one stretch of time sum up to (`apps.dashboard.rollups`), all of them or those of one policy.
 
+    A stretch is kept where there is the row of all its turns; a policy that has none beside it has no turn there.
     Only a copy of what the turns say. It is there as long as that holds: Postgres deletes it in the transaction that changes, adds
     or deletes a turn or a reward of that stretch.
     """
 
     begins_at = models.DateTimeField()
     minutes = models.PositiveSmallIntegerField(help_text="How long the stretch is.")
+    # no foreign key: whoever keeps sums waits for nobody who holds a policy. A policy's turns take its sums with them.
+    of_policy = models.UUIDField(
+        null=True, help_text="Whose turns these are; None: all, of any policy.", default=None
+    )
     requests = models.PositiveBigIntegerField(help_text="Live turns and those of rollouts.")
     failed = models.PositiveBigIntegerField(help_text="Of the requests.")
     prompt_tokens = models.BigIntegerField()
@@ -96,12 +101,21 @@ class TurnRollup(TenantModel):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["tenant", "begins_at", "minutes"], name="rollup_once_per_stretch"
+                fields=["tenant", "begins_at", "minutes", "of_policy"],
+                nulls_distinct=False,
+                name="rollup_once_per_stretch",
             ),
             models.CheckConstraint(condition=Q(minutes__in=(30, 180, 720)), name="rollup_level_known"),
             models.CheckConstraint(condition=Q(failed__lte=F("requests")), name="rollup_failed_of_requests"),
         ]
-        indexes = [models.Index(fields=["begins_at"], name="rollup_by_age")]
+        indexes = [
+            models.Index(fields=["begins_at"], name="rollup_by_age"),
+            models.Index(
+                fields=["tenant", "minutes", "begins_at"],
+                condition=Q(of_policy=None),
+                name="rollup_of_all_turns",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.minutes} minutes from {self.begins_at}"

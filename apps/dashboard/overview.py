@@ -1,9 +1,11 @@
 """The first page: how much was asked, how fast it was answered, and what came of the versions."""
 
 import datetime as dt
+import uuid
+from collections.abc import Sequence
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -14,7 +16,7 @@ from apps.accounts.selectors import memberships_of
 from apps.adapters.models import Policy
 from apps.adapters.selectors import with_version_counts
 from apps.dashboard.first import first_request
-from apps.dashboard.lists import chosen_word
+from apps.dashboard.lists import chosen_id, chosen_word
 from apps.dashboard.metrics import RANGES, moves, points, traffic
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.rollups.histogram import ERROR
@@ -40,7 +42,9 @@ def overview(request: HttpRequest, place: Place) -> HttpResponse:
     span = chosen_word(request, "range", list(RANGES)) or "7d"
     now = timezone.now()
     policies = list(with_version_counts(Policy.objects.select_related("live")).order_by("name"))
-    seen = traffic(place.tenant.pk, span, now)
+    policy = _policy(policies, chosen_id(request, "policy"))
+    of = policy.pk if policy else None
+    seen = traffic(place.tenant.pk, span, now, of)
     return place.show(
         request,
         "overview",
@@ -48,6 +52,7 @@ def overview(request: HttpRequest, place: Place) -> HttpResponse:
         **first_request(place),
         error=f"{100 * ERROR:g}",
         policies=policies,
+        policy=policy,
         ranges=list(RANGES),
         span=span,
         traffic=seen,
@@ -55,10 +60,20 @@ def overview(request: HttpRequest, place: Place) -> HttpResponse:
             **_stretch(span, now),
             "points": seen.points,
             "rewards": seen.rewards,
-            "moves": moves(place.tenant.pk, span, now),
-            "named": len(policies) > 1,
+            "moves": moves(place.tenant.pk, span, now, of),
+            "named": len(policies) > 1 and policy is None,
         },
     )
+
+
+def _policy(policies: Sequence[Policy], wanted: uuid.UUID | None) -> Policy | None:
+    """Return the policy that is asked for, None for all; raise Http404 for one that is not there."""
+    if wanted is None:
+        return None
+    for policy in policies:
+        if policy.pk == wanted:
+            return policy
+    raise Http404
 
 
 def _stretch(span: str, now: dt.datetime) -> dict[str, float]:
@@ -73,17 +88,48 @@ def _stretch(span: str, now: dt.datetime) -> dict[str, float]:
 def overview_csv(request: HttpRequest, place: Place) -> StreamingHttpResponse:
     """Send the points of the charts as CSV."""
     span = chosen_word(request, "range", list(RANGES)) or "7d"
-    exact, about = ("t", "requests", "failed", "tokens"), ("p50", "p95")
+    policy = _policy(list(Policy.objects.all()), chosen_id(request, "policy"))
+    now = timezone.now()
+    found = points(place.tenant.pk, span, now, policy.pk if policy else None)
     return sheet(
-        f"{place.tenant.slug}-{span}",
-        ["time", "requests", "failed", "reply_tokens", "ttft_p50_ms", "ttft_p95_ms"],
+        "-".join((place.tenant.slug, *([policy.name] if policy else []), span)),
+        ["from", "to", *_EXACT.values(), *_ABOUT.values()],
         [
-            [*(point[name] for name in exact), *(_rounded(point[name]) for name in about)]
-            for point in points(place.tenant.pk, span)
+            [
+                *_times(point["t"], span, now),
+                *(point[name] for name in _EXACT),
+                *(_rounded(point[name]) for name in _ABOUT),
+            ]
+            for point in found
         ],
     )
 
 
-def _rounded(milliseconds: float | None) -> float | None:
-    """Return a percentile without digits that it does not have."""
-    return None if milliseconds is None else float(f"{milliseconds:.4g}")
+# columns of the CSV: counts are exact, the rest is not
+_EXACT = {
+    "requests": "requests",
+    "failed": "failed",
+    "prompt": "prompt_tokens",
+    "tokens": "reply_tokens",
+    "n": "rewards",
+}
+_ABOUT = {
+    "reward": "reward_mean",
+    "p50": "ttft_p50_ms",
+    "p95": "ttft_p95_ms",
+    "last50": "latency_p50_ms",
+    "last95": "latency_p95_ms",
+}
+
+
+def _times(begins: float, span: str, now: dt.datetime) -> tuple[str, str]:
+    """Return from when until when a point is, as far as it lies in the range and is over."""
+    range_ = _stretch(span, now)
+    ends = max(begins, range_["since"]), min(begins + range_["step"], range_["until"])
+    since, until = (dt.datetime.fromtimestamp(one, dt.UTC).isoformat(timespec="seconds") for one in ends)
+    return since, until
+
+
+def _rounded(value: float | None) -> float | None:
+    """Return a figure without digits that it does not have."""
+    return None if value is None else float(f"{value:.4g}")

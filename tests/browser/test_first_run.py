@@ -117,7 +117,7 @@ def test_from_signing_up_to_a_version_of_ones_own(
         until(page, lambda: page.locator(f'.cards a[href="{version}"]').count() == 1)
         marked = json.loads(page.locator("#chart-data").text_content() or "")["moves"]
         assert [one["version"] for one in marked] == [1]
-        assert page.locator(".charts canvas").count() == 3
+        assert page.locator(".charts canvas").count() == 5
         page.locator(".charts").scroll_into_view_if_needed()
         looked_at("chart")
         assert said == []

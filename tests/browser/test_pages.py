@@ -74,7 +74,7 @@ def test_charts_are_drawn_and_times_are_in_the_readers_zone(acme: Rows, web: str
     with signed_in(chromium, web, acme.user) as window:
         page = window.new_page()
         page.goto("/t/acme/")
-        assert page.locator(".charts canvas").count() == 3
+        assert page.locator(".charts canvas").count() == 5
         page.goto("/t/acme/runs")
         assert page.locator(".charts canvas").count() == 6
         page.goto("/t/acme/drift")

@@ -43,7 +43,7 @@ _UNSUMMED = """
      WHERE at IS NOT NULL AND NOT EXISTS (
            SELECT FROM dashboard_turnrollup AS kept
             WHERE kept.tenant_id = %(tenant)s AND kept.begins_at = date_bin(%(step)s, at, %(origin)s)
-              AND kept.minutes = %(minutes)s)
+              AND kept.minutes = %(minutes)s AND kept.of_policy IS NULL)
      ORDER BY at DESC
 """
 
@@ -86,8 +86,12 @@ def sum_up(tenant_id: uuid.UUID, begins: dt.datetime, minutes: int) -> bool:
         level, whole = LEVELS.index(minutes), stretch(begins, minutes)
         if not held or (level and _unsummed(tenant_id, LEVELS[level - 1], whole)):
             return False
-        sums = sums_of(tenant_id, *whole, minutes).get(int(begins.timestamp()), Sums())
-        TurnRollup.objects.bulk_create([_row(tenant_id, begins, minutes, sums)], ignore_conflicts=True)
+        rows = [
+            _row(tenant_id, begins, minutes, policy, found.get(int(begins.timestamp()), Sums()))
+            for policy in (None, *_policies(minutes, whole))
+            for found in [sums_of(tenant_id, *whole, minutes, policy)]
+        ]
+        TurnRollup.objects.bulk_create(rows, ignore_conflicts=True)
     return True
 
 
@@ -118,11 +122,27 @@ def _unsummed(tenant_id: uuid.UUID, minutes: int, within: Stretch) -> list[dt.da
         return [begins for (begins,) in cursor.fetchall()]
 
 
-def _row(tenant_id: uuid.UUID, begins: dt.datetime, minutes: int, sums: Sums) -> TurnRollup:
+def _policies(minutes: int, whole: Stretch) -> list[uuid.UUID]:
+    """Return the policies that have turns in a stretch: as the stretches in it say, where it has smaller ones."""
+    if minutes == min(LEVELS):
+        turns = Turn.objects.filter(created_at__gte=whole.since, created_at__lt=whole.until)
+        return list(turns.order_by().values_list("policy_id", flat=True).distinct())
+    below = LEVELS[LEVELS.index(minutes) - 1]
+    kept = TurnRollup.objects.filter(
+        minutes=below, begins_at__gte=whole.since, begins_at__lt=whole.until, of_policy__isnull=False
+    )
+    named = kept.order_by().values_list("of_policy", flat=True).distinct()
+    return [policy for policy in named if policy is not None]
+
+
+def _row(
+    tenant_id: uuid.UUID, begins: dt.datetime, minutes: int, policy: uuid.UUID | None, sums: Sums
+) -> TurnRollup:
     return TurnRollup(
         tenant_id=tenant_id,
         begins_at=begins,
         minutes=minutes,
+        of_policy=policy,
         requests=sums.requests,
         failed=sums.failed,
         prompt_tokens=sums.prompt_tokens,

@@ -5,6 +5,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -21,10 +22,23 @@ _KEPT = f"""
            first_token_ms, latency_ms, reward, rewarded
       FROM {_GAPS} (
            SELECT * FROM dashboard_turnrollup
-            WHERE tenant_id = %(tenant)s AND minutes = %(minutes)s
+            WHERE tenant_id = %(tenant)s AND minutes = %(minutes)s AND of_policy IS NULL
               AND begins_at >= gap.since AND begins_at <= gap.until - make_interval(mins => %(minutes)s)
            OFFSET 0) AS kept
 """  # noqa: S608  # our own words
+# a stretch that is kept in which the policy has nothing is a row of NULLs
+_KEPT_OF_POLICY = f"""
+    SELECT extract(epoch FROM kept.begins_at)::bigint, one.requests, one.failed, one.prompt_tokens, one.reply_tokens,
+           one.first_token_ms, one.latency_ms, one.reward, one.rewarded
+      FROM {_GAPS} (
+           SELECT begins_at FROM dashboard_turnrollup
+            WHERE tenant_id = %(tenant)s AND minutes = %(minutes)s AND of_policy IS NULL
+              AND begins_at >= gap.since AND begins_at <= gap.until - make_interval(mins => %(minutes)s)
+           OFFSET 0) AS kept
+      LEFT JOIN dashboard_turnrollup AS one
+             ON one.tenant_id = %(tenant)s AND one.begins_at = kept.begins_at AND one.minutes = %(minutes)s
+            AND one.of_policy = %(policy)s
+"""  # noqa: S608
 _TURNS = f"""
     WITH one AS (
         SELECT {_POINT} AS point, state = 'failed' AS failed,
@@ -33,7 +47,7 @@ _TURNS = f"""
           FROM {_GAPS} (
                SELECT created_at, state, usage, first_token_ms, latency_ms FROM conversations_turn
                 WHERE tenant_id = %(tenant)s AND created_at >= gap.since AND created_at < gap.until
-                  AND kind IN ('live', 'rollout')
+                  AND kind IN ('live', 'rollout') AND (%(policy)s::uuid IS NULL OR policy_id = %(policy)s)
                OFFSET 0) AS turn),
     counted AS (
         SELECT point, first, latency, GROUPING(first) = 0 AS of_first, GROUPING(latency) = 0 AS of_latency,
@@ -54,7 +68,7 @@ _REWARDS = f"""
            SELECT turn.created_at, sample.reward
              FROM conversations_turn AS turn JOIN learning_sample AS sample ON sample.turn_id = turn.id
             WHERE turn.tenant_id = %(tenant)s AND turn.created_at >= gap.since AND turn.created_at < gap.until
-              AND sample.reward IS NOT NULL
+              AND sample.reward IS NOT NULL AND (%(policy)s::uuid IS NULL OR turn.policy_id = %(policy)s)
            OFFSET 0) AS said
      GROUP BY point
 """  # noqa: S608
@@ -86,8 +100,16 @@ class Sums:
         self.latency_ms.add(other.latency_ms)
 
 
-def sums_of(tenant_id: uuid.UUID, since: dt.datetime, until: dt.datetime, minutes: int) -> dict[int, Sums]:
+def sums_of(
+    tenant_id: uuid.UUID,
+    since: dt.datetime,
+    until: dt.datetime,
+    minutes: int,
+    policy_id: uuid.UUID | None = None,
+) -> dict[int, Sums]:
     """Return the sums of a stretch by points of `minutes` (one of LEVELS), in order of time; empty points are left out.
+
+    Of the turns of one policy, or of all.
 
     A point is named by its beginning, POSIX seconds. A query for each level up to that and two for what is in none. Needs the
     tenant's scope. Each stretch is as it was at one moment of the call: one that is thrown away meanwhile was right when
@@ -97,13 +119,16 @@ def sums_of(tenant_id: uuid.UUID, since: dt.datetime, until: dt.datetime, minute
     gaps = [Stretch(since, until)]
     with connection.cursor() as cursor:
         for level in sorted((one for one in LEVELS if one <= minutes), reverse=True):
-            cursor.execute(_KEPT, _asked(tenant_id, gaps, level))
-            kept = sorted(cursor.fetchall())
+            cursor.execute(
+                _KEPT if policy_id is None else _KEPT_OF_POLICY, _asked(tenant_id, gaps, level, policy_id)
+            )
+            kept = sorted(cursor.fetchall(), key=itemgetter(0))
             for begins, *figures in kept:
-                points[begins - begins % (60 * minutes)].add(_sums(Histogram.read, *figures))
+                if figures[0] is not None:
+                    points[begins - begins % (60 * minutes)].add(_sums(Histogram.read, *figures))
             taken = (dt.datetime.fromtimestamp(begins, dt.UTC) for begins, *_ in kept)
             gaps = without(gaps, [stretch(begins, level) for begins in taken])
-        asked = _asked(tenant_id, gaps, minutes)
+        asked = _asked(tenant_id, gaps, minutes, policy_id)
         cursor.execute(_TURNS, asked)
         for point, *figures in cursor.fetchall():
             points[point].add(_sums(Histogram.counted, *figures))
@@ -113,9 +138,12 @@ def sums_of(tenant_id: uuid.UUID, since: dt.datetime, until: dt.datetime, minute
     return dict(sorted(points.items()))
 
 
-def _asked(tenant_id: uuid.UUID, gaps: Sequence[Stretch], minutes: int) -> dict[str, Any]:
+def _asked(
+    tenant_id: uuid.UUID, gaps: Sequence[Stretch], minutes: int, policy_id: uuid.UUID | None
+) -> dict[str, Any]:
     return {
         "tenant": tenant_id,
+        "policy": policy_id,
         "minutes": minutes,
         "origin": ORIGIN,
         "since": [gap.since for gap in gaps],

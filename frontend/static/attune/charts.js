@@ -124,9 +124,17 @@
         {label: "requests", colour: "--accent", values: pick(data.points, "requests")},
         {label: "failed", colour: "--bad", values: pick(data.points, "failed")},
       ], {spans});
+      draw("tokens", times, [
+        {label: "read", colour: "--accent", values: pick(data.points, "prompt")},
+        {label: "written", colour: "--wait", values: pick(data.points, "tokens")},
+      ], {spans});
       draw("first", times, [
         {label: "median, s", colour: "--accent", values: pick(data.points, "p50", 0.001)},
         {label: "p95, s", colour: "--wait", values: pick(data.points, "p95", 0.001)},
+      ], {spans});
+      draw("last", times, [
+        {label: "median, s", colour: "--accent", values: pick(data.points, "last50", 0.001)},
+        {label: "p95, s", colour: "--wait", values: pick(data.points, "last95", 0.001)},
       ], {spans});
       draw("reward", middles(rewarded), [
         {label: "mean reward", colour: "--good", values: pick(data.rewards, "reward")},

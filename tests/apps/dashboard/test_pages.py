@@ -1,9 +1,14 @@
 """What a tenant's people see, and what they do not."""
 
+import csv
+import datetime as dt
 import hashlib
+import io
+import json
 import re
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -14,9 +19,9 @@ from django.urls import URLPattern
 
 from apps.accounts.models import Invitation, Membership, Role
 from apps.accounts.services import set_role
-from apps.adapters.models import AdapterVersion, Policy, VersionState
+from apps.adapters.models import AdapterVersion, PointerMove, Policy, VersionState
 from apps.alerts.models import WebhookEndpoint
-from apps.conversations.models import Session
+from apps.conversations.models import Session, Turn
 from apps.dashboard.models import SavedView
 from apps.dashboard.templatetags.pages import number
 from apps.dashboard.urls import _OF_A_TENANT
@@ -306,9 +311,55 @@ def test_pages_load_nothing_from_elsewhere_and_hold_no_inline_code(acme: Rows) -
 
 def test_the_overview_is_had_as_csv(acme: Rows) -> None:
     answer = browser(acme.user).get("/t/acme/overview.csv?range=1d")
-    lines = b"".join(answer).decode().splitlines()
-    assert lines[0] == "time,requests,failed,reply_tokens,ttft_p50_ms,ttft_p95_ms"
-    assert len(lines) == 2
+    assert answer["Content-Disposition"] == 'attachment; filename="acme-1d.csv"'
+    head, row = csv.reader(io.StringIO(b"".join(answer).decode()))
+    seen = dict(zip(head, row, strict=True))
+    begun, until = (dt.datetime.fromisoformat(seen.pop(name)) for name in ("from", "to"))
+    assert begun <= until <= begun + dt.timedelta(minutes=30)
+    assert seen == {
+        "requests": "2",
+        "failed": "0",
+        "prompt_tokens": "6",
+        "reply_tokens": "8",
+        "rewards": "2",
+        "reward_mean": "-1.0",
+        # of histograms: to within 1 %
+        "ttft_p50_ms": "40.05",
+        "ttft_p95_ms": "40.05",
+        "latency_p50_ms": "907.0",
+        "latency_p95_ms": "907.0",
+    }
+
+
+def test_the_overview_is_of_all_policies_or_of_one(acme: Rows) -> None:
+    client, other = browser(acme.user), fill("globex")
+    assert 'name="policy"' not in client.get("/t/acme/").content.decode()  # there is one
+    with tenant_scope(acme.tenant.pk):
+        coder = Policy.objects.create(name="coder", base_model="tiny")
+        Turn.objects.exclude(pk=acme.turn.pk).update(policy=coder)
+        PointerMove.objects.create(policy=coder, to_version=None, actor="user:1", reason="")
+
+    def chart(query: str) -> dict[str, Any]:
+        page = client.get(f"/t/acme/?range=1d{query}").content.decode()
+        seen: dict[str, Any] = json.loads(re.findall(r'id="chart-data"[^>]*>(.*?)</script>', page)[0])
+        return seen
+
+    whole, one, another = (chart(f"&policy={policy}") for policy in ("", coder.pk, acme.policy.pk))
+    assert [sum(point["requests"] for point in seen["points"]) for seen in (whole, one, another)] == [2, 1, 1]
+    assert [sum(point["n"] for point in seen["rewards"]) for seen in (whole, one, another)] == [2, 1, 1]
+    assert [{move["policy"] for move in seen["moves"]} for seen in (whole, one, another)] == [
+        *({"coder", "default"}, {"coder"}, {"default"})
+    ]
+    assert [seen["named"] for seen in (whole, one, another)] == [True, False, False]
+    page = client.get(f"/t/acme/?range=1d&policy={coder.pk}").content.decode()
+    assert f'?range=7d&amp;policy={coder.pk}"' in page
+    answer = client.get(f"/t/acme/overview.csv?range=1d&policy={coder.pk}")
+    assert answer["Content-Disposition"] == 'attachment; filename="acme-coder-1d.csv"'
+    (row,) = csv.DictReader(io.StringIO(b"".join(answer).decode()))
+    assert (row["requests"], row["rewards"]) == ("1", "1")
+    for path in ("", "overview.csv"):
+        for wrong in (other.policy.pk, "x"):
+            assert client.get(f"/t/acme/{path}?policy={wrong}").status_code == 404
 
 
 def test_what_is_vendored_is_what_was_vendored() -> None:

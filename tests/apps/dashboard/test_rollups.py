@@ -13,6 +13,8 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from apps.adapters.models import Policy
+from apps.conversations.models import Turn, TurnKind
 from apps.dashboard.metrics import RANGES, traffic
 from apps.dashboard.models import TurnRollup
 from apps.dashboard.rollups import filling
@@ -37,7 +39,7 @@ def somebody(db: None) -> Somebody:
 def kept(somebody: Somebody) -> dict[int, int]:
     """Return how many stretches of each level are kept."""
     with tenant_scope(somebody.tenant.pk):
-        levels = list(TurnRollup.objects.values_list("minutes", flat=True))
+        levels = list(TurnRollup.objects.filter(of_policy=None).values_list("minutes", flat=True))
     return {minutes: levels.count(minutes) for minutes in LEVELS}
 
 
@@ -70,6 +72,40 @@ def test_the_page_says_what_the_turns_say_whatever_is_kept(somebody: Somebody) -
             same(other.tenant.pk, span, NOW - dt.timedelta(minutes=back))
 
 
+def test_a_policys_part_is_what_its_turns_say_whatever_is_kept(somebody: Somebody) -> None:
+    with tenant_scope(somebody.tenant.pk):
+        coder, idle = (Policy.objects.create(name=name, base_model="tiny") for name in ("coder", "idle"))
+        scatter(somebody, 700)
+        Turn.objects.filter(policy=idle).delete()
+        added = scatter(somebody, 1)
+        Turn.objects.filter(pk__in=added).update(policy=idle, kind=TurnKind.LIVE)
+    put(dict.fromkeys(added, NOW - dt.timedelta(days=2)))
+    tenant = somebody.tenant.pk
+    policies = (somebody.policy.pk, coder.pk, idle.pk)
+
+    def asked() -> list[int]:
+        return [same(tenant, "30d", NOW, policy).requests for policy in policies]
+
+    before = asked()
+    assert sum(before) == same(tenant, "30d", NOW).requests
+    assert before[2] == 1
+    for limit in (150, 5000):
+        assert sum_up_due(limit=limit) > 100
+        assert asked() == before
+        for span in ("1d", "7d"):
+            for policy in policies:
+                same(tenant, span, NOW, policy)
+    with tenant_scope(tenant):
+        # nobody reads the turns of what is kept, and who has none there has no row
+        assert TurnRollup.objects.filter(of_policy=idle.pk).count() == len(LEVELS)
+        TurnRollup.objects.filter(of_policy=idle.pk).delete()
+        assert traffic(tenant, "30d", NOW, idle.pk).requests == 0
+        # a turn that goes to another policy takes its sums along
+        sum_up_due(limit=5000)
+        Turn.objects.filter(pk__in=added).update(policy=coder)
+    assert asked() == [before[0], before[1] + 1, 0]
+
+
 def test_the_turns_of_what_is_kept_are_not_read(somebody: Somebody) -> None:
     scatter(somebody, 400)
     fill()
@@ -92,14 +128,15 @@ def test_the_turns_of_what_is_kept_are_not_read(somebody: Somebody) -> None:
 
 
 def test_a_page_costs_as_many_queries_whatever_is_kept(somebody: Somebody) -> None:
-    counts = set()
+    counts, policy = set(), somebody.policy.pk
     scatter(somebody, 60)
     for limit in (0, 20, 1000):
         sum_up_due(limit=limit)
         with tenant_scope(somebody.tenant.pk), CaptureQueriesContext(connection) as seen:
             traffic(somebody.tenant.pk, "30d", NOW)
+            traffic(somebody.tenant.pk, "30d", NOW, policy)
         counts.add(len([one for one in seen if "set_config" not in one["sql"]]))
-    assert counts == {5}
+    assert counts == {2 * 5}
 
 
 def test_stretches_are_summed_up_once_newest_first_and_small_ones_before_those_that_they_are_in(
@@ -115,7 +152,9 @@ def test_stretches_are_summed_up_once_newest_first_and_small_ones_before_those_t
 
     def named() -> list[str]:
         with tenant_scope(somebody.tenant.pk):
-            rows = TurnRollup.objects.order_by("pk").values_list("begins_at", "minutes")
+            rows = (
+                TurnRollup.objects.filter(of_policy=None).order_by("pk").values_list("begins_at", "minutes")
+            )
             return [f"{begins:%H:%M} {minutes}" for begins, minutes in rows]
 
     wanted = ["12:00 30", "11:30 30", "09:00 30", "09:00 180", "00:00 720"]

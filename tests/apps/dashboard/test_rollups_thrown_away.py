@@ -54,8 +54,17 @@ def rows(somebody: Somebody, *, commit: bool = True) -> Iterator[psycopg.Cursor]
 def summed(somebody: Somebody) -> list[str]:
     """Return what is kept, oldest first."""
     with tenant_scope(somebody.tenant.pk):
-        found = TurnRollup.objects.order_by("begins_at", "minutes").values_list("begins_at", "minutes")
-        return [f"{begins - DAY} {minutes}" for begins, minutes in found]
+        found = list(
+            TurnRollup.objects.order_by("begins_at", "minutes").values_list(
+                "begins_at", "minutes", "of_policy"
+            )
+        )
+        kept = [f"{begins - DAY} {minutes}" for begins, minutes, policy in found if policy is None]
+        # of one policy the same
+        assert kept == [
+            f"{begins - DAY} {minutes}" for begins, minutes, policy in found if policy is not None
+        ]
+        return kept
 
 
 ALL = ["0:00:00 180", "0:00:00 720", "1:00:00 30", "3:00:00 180", "4:30:00 30"]

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
+from apps.adapters.models import Policy
 from apps.conversations.models import Session, Turn, TurnKind, TurnState
 from apps.dashboard.metrics import RANGES, Traffic, traffic
 from apps.dashboard.rollups.histogram import ERROR
@@ -23,13 +24,17 @@ _SUMS = """
            percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY latency_ms)
       FROM conversations_turn
      WHERE tenant_id = %(tenant)s AND created_at >= %(since)s AND created_at < %(until)s AND kind IN ('live', 'rollout')
+       AND (%(policy)s::uuid IS NULL OR policy_id = %(policy)s)
 """
 _POINTS = """
     SELECT extract(epoch FROM date_bin(%(step)s, created_at, '2020-01-01 00:00+00'))::float8 AS point, count(*),
            count(*) FILTER (WHERE state = 'failed'), coalesce(sum((usage->>'completion_tokens')::bigint), 0),
-           percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY first_token_ms)
+           coalesce(sum((usage->>'prompt_tokens')::bigint), 0),
+           percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY first_token_ms),
+           percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY latency_ms)
       FROM conversations_turn
      WHERE tenant_id = %(tenant)s AND created_at >= %(since)s AND created_at < %(until)s AND kind IN ('live', 'rollout')
+       AND (%(policy)s::uuid IS NULL OR policy_id = %(policy)s)
      GROUP BY point ORDER BY point
 """
 _REWARDS = """
@@ -37,6 +42,7 @@ _REWARDS = """
            avg(sample.reward), count(*)
       FROM learning_sample AS sample JOIN conversations_turn AS turn ON turn.id = sample.turn_id
      WHERE sample.tenant_id = %(tenant)s AND sample.reward IS NOT NULL
+       AND (%(policy)s::uuid IS NULL OR turn.policy_id = %(policy)s)
        AND turn.created_at >= %(since)s AND turn.created_at < %(until)s
      GROUP BY point ORDER BY point
 """
@@ -45,17 +51,18 @@ _REWARDS = """
 def scatter(
     somebody: Somebody, count: int, *, seed: int = 1, days: float = 31, now: dt.datetime | None = None
 ) -> list[uuid.UUID]:
-    """Give a tenant turns of all kinds at random moments of the last days,
+    """Give a tenant turns of all kinds and policies at random moments of the last days,
     some at the edge of a half-hour."""
     draw, now = random.Random(seed), now or timezone.now()
     with tenant_scope(somebody.tenant.pk):
         session = Session.objects.create(user=somebody.user, policy=somebody.policy)
-        turns = [_turn(somebody, session, draw) for _ in range(count)]
+        policies = list(Policy.objects.order_by("pk"))
+        turns = [_turn(somebody, session, policies[number % len(policies)], draw) for number in range(count)]
         Turn.objects.bulk_create(turns)
         samples = [
             Sample(
                 tenant=somebody.tenant,
-                policy=somebody.policy,
+                policy=turn.policy,
                 turn=turn,
                 source=turn.kind,
                 reward=draw.choice([None, -1.0, 0.0, 0.5, 1.0]),
@@ -82,13 +89,13 @@ def put(moments: dict[uuid.UUID, dt.datetime]) -> None:
         )
 
 
-def _turn(somebody: Somebody, session: Session, draw: random.Random) -> Turn:
+def _turn(somebody: Somebody, session: Session, policy: Policy, draw: random.Random) -> Turn:
     state = draw.choices([*TurnState], [1, 20, 2, 3])[0]
     spoke = draw.random() < 0.9
     return Turn(
         tenant=somebody.tenant,
         session=session,
-        policy=somebody.policy,
+        policy=policy,
         kind=draw.choices([*TurnKind], [10, 3, 2, 1])[0],
         state=state,
         messages=[],
@@ -104,11 +111,14 @@ def _turn(somebody: Somebody, session: Session, draw: random.Random) -> Turn:
     )
 
 
-def direct(tenant_id: uuid.UUID, span: str, now: dt.datetime) -> dict[str, Any]:
+def direct(
+    tenant_id: uuid.UUID, span: str, now: dt.datetime, policy_id: uuid.UUID | None = None
+) -> dict[str, Any]:
     """Return what the turns say of a range."""
     hours, minutes = RANGES[span]
     asked = {
         "tenant": tenant_id,
+        "policy": policy_id,
         "since": now - dt.timedelta(hours=hours),
         "until": now,
         "step": f"{minutes} minutes",
@@ -121,12 +131,12 @@ def direct(tenant_id: uuid.UUID, span: str, now: dt.datetime) -> dict[str, Any]:
     return found
 
 
-def same(tenant_id: uuid.UUID, span: str, now: dt.datetime) -> Traffic:
+def same(tenant_id: uuid.UUID, span: str, now: dt.datetime, policy_id: uuid.UUID | None = None) -> Traffic:
     """Check that the page says what the turns say:
     sums exactly, percentiles within the bound; return what it says."""
     with tenant_scope(tenant_id):
-        seen = traffic(tenant_id, span, now)
-    turns = direct(tenant_id, span, now)
+        seen = traffic(tenant_id, span, now, policy_id)
+    turns = direct(tenant_id, span, now, policy_id)
     ((requests, failed, prompt, reply, first, latency),) = turns["sums"]
     assert (seen.requests, seen.failed, seen.prompt_tokens, seen.reply_tokens) == (
         requests,
@@ -136,11 +146,13 @@ def same(tenant_id: uuid.UUID, span: str, now: dt.datetime) -> Traffic:
     )
     near(seen.first_token_ms, first)
     near(seen.latency_ms, latency)
-    assert [(one["t"], one["requests"], one["failed"], one["tokens"]) for one in seen.points] == [
-        (point, count, bad, tokens) for point, count, bad, tokens, _ in turns["points"]
+    counts = ("t", "requests", "failed", "tokens", "prompt")
+    assert [tuple(one[name] for name in counts) for one in seen.points] == [
+        row[:5] for row in turns["points"]
     ]
-    for one, (*_, exact) in zip(seen.points, turns["points"], strict=True):
-        near((one["p50"], one["p95"]), exact)
+    for one, (*_, first, last) in zip(seen.points, turns["points"], strict=True):
+        near((one["p50"], one["p95"]), first)
+        near((one["last50"], one["last95"]), last)
     # rewards are halves: their sums are exact, a mean is rounded once
     assert [(one["t"], round(one["reward"], 12), one["n"]) for one in seen.rewards] == [
         (point, round(mean, 12), count) for point, mean, count in turns["rewards"]
