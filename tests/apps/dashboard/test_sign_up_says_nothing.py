@@ -7,13 +7,16 @@ import sys
 from typing import Any
 
 import pytest
+from allauth.account.models import EmailAddress
 from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 
 from apps.accounts.models import Tenant, User
 from kernel.tenancy import system_scope
-from tests.apps.dashboard.test_entrance import sign_up
+from tests.apps.console.rows import fill
+from tests.apps.dashboard.conftest import browser
+from tests.apps.dashboard.test_entrance import invited, sign_up
 
 pytestmark = pytest.mark.usefixtures("db", "valkey")
 
@@ -70,6 +73,22 @@ def test_who_follows_the_link_comes_in(settings: Any) -> None:
     )
     assert signed_in.status_code == 302
     assert client.get("/t/hers/").status_code == 200
+
+
+def test_who_was_invited_has_confirmed_their_address_by_coming(settings: Any) -> None:
+    settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+    acme = fill("acme")
+    link = invited(browser(acme.user), "guest@example.org")
+    guest, other = Client(), Client()
+    for client in (guest, other):
+        client.get(link)
+    sign_up(other, "somebody.else@example.org")  # the invitation is not theirs, and confirms nothing
+    sign_up(guest, "guest@example.org")
+    assert guest.get("/")["Location"] == "/t/acme/"
+    assert other.get("/")["Location"] == "/accounts/login/?next=/"
+    with system_scope("look"):
+        confirmed = dict(EmailAddress.objects.values_list("email", "verified"))
+    assert (confirmed["guest@example.org"], confirmed["somebody.else@example.org"]) == (True, False)
 
 
 @pytest.mark.parametrize(
