@@ -29,8 +29,7 @@ def bucket_sql(column: str) -> str:
 
 @dataclass(slots=True)
 class Histogram:
-    """How many durations fell into which bucket:
-    of each from `first` on, as two such rows are added in one sweep."""
+    """How many durations fell into each bucket from `first` on: two such lists add in one sweep."""
 
     first: int = 0
     counts: list[int] = field(default_factory=list)
