@@ -129,7 +129,7 @@ class TrainingConfig:
     epochs: Annotated[int, Limits(1, 16)] = 1
     """Passes over a batch, count; above 1 the policy leaves the replies that it was sampled with."""
     shadow_epochs: Annotated[int, Limits(1, 16)] = 3
-    """The same where all of a batch are shadow replies: they carry no reward, and a divergence over the whole vocabulary
+    """The same of a batch of shadow replies: they carry no reward, and a divergence over the whole vocabulary
     holds wherever its tokens came from."""
     updates: Annotated[int, Limits(1, 64)] = 1
     """Optimiser steps in the one pass over a batch, count."""

@@ -55,6 +55,7 @@ class Claim:
 def request_run(*, policy: Policy, actor: str, idempotency_key: str | None = None) -> TrainingRun:
     """Queue a run for whatever samples wait, however few (an operator's or a key's wish); audited.
 
+    People's own go before shadow ones: a batch is of one sort.
     `actor` is "user:<id>" or "key:<public id>". The same wish again, by its key, returns the run that it made,
     however that stands now. Raises Conflict where training is switched off, no sample waits (`no_samples`) or the
     policy has an open run (`run_under_way`), Forbidden where the tenant is paused, InvalidInput where its configuration
@@ -285,12 +286,13 @@ def _batch(run: TrainingRun, policy: Policy) -> tuple[TrainingConfig, list[Sampl
     if schedule.awaits_publishing(policy):
         requeue(run, run.reason, delay_s=PUBLISH_WAIT_S)
         return None
-    samples = schedule.pick(policy, config, schedule.prune(policy, config))
-    if not samples or (run.trigger == "threshold" and len(samples) < config.batch_size):
+    whole = run.trigger == "threshold"
+    samples = schedule.pick(policy, config, schedule.prune(policy, config), whole=whole)
+    if not samples or (whole and len(samples) < config.batch_size):
         few = f"{len(samples)} samples wait, a batch is {config.batch_size}" if samples else "no samples wait"
         close(run, RunState.NO_OP, few)
         return None
-    if all(sample.source == TurnKind.SHADOW for sample in samples):
+    if samples[0].source == TurnKind.SHADOW:  # then all of them are
         config = dataclasses.replace(config, epochs=config.shadow_epochs)
     return config, samples
 

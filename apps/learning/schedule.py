@@ -18,10 +18,10 @@ from apps.learning.config import TrainingConfig, resolve
 from apps.learning.drift.pauses import why_paused
 from apps.learning.lineage import Lineage
 from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, SampleState, TrainingRun
-from apps.learning.rules.batch import take
+from apps.learning.rules.batch import Entry, take
 from apps.learning.rules.staleness import Staleness, weight
 from apps.learning.rules.trigger import called_for
-from apps.learning.waiting import order_of, queue_of
+from apps.learning.waiting import order_of, queue_of, waiting
 from apps.learning.withdrawn import keep_no_words, withdraw
 from kernel import outbox
 from kernel.errors import InvalidInput
@@ -33,8 +33,11 @@ FAILED_PAUSE_S = 30.0  # after a failed run; doubles with each one in a row
 FAILED_PAUSE_MAX_S = 1800.0
 
 
-def consider(*, policy_id: uuid.UUID) -> TrainingRun | None:
-    """Start a run if a batch waits and nothing is in its way; return it, or None. Must run in a transaction."""
+def consider(*, policy_id: uuid.UUID, quiet: bool = False) -> TrainingRun | None:
+    """Start a run if a batch waits and nothing is in its way; return it, or None. Must run in a transaction.
+
+    `quiet`: shadow replies for a step are to be asked for next.
+    """
     # in READ COMMITTED two who each add a sample would not see the other's: one at a time
     policy = (
         Policy.objects.select_for_update(of=("self",), no_key=True).select_related("tenant").get(id=policy_id)
@@ -48,10 +51,10 @@ def consider(*, policy_id: uuid.UUID) -> TrainingRun | None:
     except InvalidInput as error:
         logger.warning("policy %s is not trained: %s", policy.id, error.message)
         return None
-    if due(policy, config) is None or _blocked(policy):
+    if due(policy, config, quiet=quiet) is None or _blocked(policy):
         return None
     prune(policy, config)
-    trigger = due(policy, config)
+    trigger = due(policy, config, quiet=quiet)
     return None if trigger is None else create_run(policy, trigger)
 
 
@@ -80,17 +83,45 @@ def announce(run: TrainingRun, *, delay_s: float = 0.0) -> None:
     )
 
 
-def due(policy: Policy, config: TrainingConfig) -> str | None:
-    """Return what calls for a run now: "threshold" (a whole batch), "clock" (the oldest waited), or None."""
-    ready = Sample.objects.filter(policy=policy, state=SampleState.READY)
+def due(policy: Policy, config: TrainingConfig, *, quiet: bool = False) -> str | None:
+    """Return what calls for a run now: "threshold" (a whole batch), "clock" (the oldest waited), or None.
+
+    A batch is of people's own samples or of shadow ones (`waiting`). A step of shadow ones makes those of
+    people older, which wait for more of their kind meanwhile: before the one that would make them too old
+    they go, however few. `quiet` as in `consider`.
+    """
+    own = _called_for(policy, config, shadow=False)
+    if own is not None:
+        return own
+    shadows = _called_for(policy, config, shadow=True)
+    if (quiet or shadows is not None) and _is_pressed(policy, config):
+        return "clock"
+    return shadows
+
+
+def _called_for(policy: Policy, config: TrainingConfig, *, shadow: bool) -> str | None:
+    ready = waiting(policy, shadow=shadow)
     oldest = ready.aggregate(oldest=Min("created_at"))["oldest"]
     if oldest is None:
         return None
     waited_s = (timezone.now() - oldest).total_seconds()
     if waited_s < config.flush_s and ready.count() < config.batch_size:
         return None
-    takeable = len(take(queue_of(policy, config), order_of(config), config.batch_size))
+    takeable = len(_next(policy, config, shadow=shadow))
     return called_for(takeable=takeable, waited_s=waited_s, batch=config.batch_size, flush_s=config.flush_s)
+
+
+def _is_pressed(policy: Policy, config: TrainingConfig) -> bool:
+    """Return whether one step more would make some of people's own samples older than what counts fully."""
+    lineage = Lineage(policy.live)
+    versions = waiting(policy, shadow=False).order_by().values_list("version_id", flat=True).distinct()
+    ages = (lineage.staleness(version_id) for version_id in versions)
+    oldest = max((age for age in ages if age is not None), default=0)
+    return oldest >= config.max_staleness and bool(_next(policy, config, shadow=False))
+
+
+def _next(policy: Policy, config: TrainingConfig, *, shadow: bool) -> list[Entry[uuid.UUID]]:
+    return take(queue_of(policy, config, shadow=shadow), order_of(config), config.batch_size)
 
 
 def prune(policy: Policy, config: TrainingConfig) -> Lineage:
@@ -120,12 +151,21 @@ def prune(policy: Policy, config: TrainingConfig) -> Lineage:
     return lineage
 
 
-def pick(policy: Policy, config: TrainingConfig, lineage: Lineage) -> list[Sample]:
+def pick(policy: Policy, config: TrainingConfig, lineage: Lineage, *, whole: bool = False) -> list[Sample]:
     """Return the next batch, locked, oldest beginning first, with its staleness and weights set (not saved).
 
+    Of people's own samples or, where there are none, of shadow ones. `whole`: a run that is there for a
+    whole batch; less than that of people's own goes on waiting where a whole one of the others is there.
     A sample's staleness counts from the version of its first token, which wrote all of it: a request keeps its version.
     """
-    chosen = take(queue_of(policy, config), order_of(config), config.batch_size)
+    own = _picked(policy, config, lineage, shadow=False)
+    if len(own) >= (config.batch_size if whole else 1):
+        return own
+    return _picked(policy, config, lineage, shadow=True) or own
+
+
+def _picked(policy: Policy, config: TrainingConfig, lineage: Lineage, *, shadow: bool) -> list[Sample]:
+    chosen = _next(policy, config, shadow=shadow)
     rows = (
         Sample.objects.select_for_update(of=("self",), skip_locked=True)
         .filter(policy=policy, state=SampleState.READY, turn_id__in=[entry.key for entry in chosen])

@@ -25,6 +25,19 @@ def order_of(config: TrainingConfig) -> Order:
     return Order(mode=config.order, window=window_size(config.buffer, config.window))
 
 
+def waiting(policy: Policy, *, shadow: bool) -> QuerySet[Sample]:
+    """Return the policy's samples that wait for a step: those of shadow replies, or all others.
+
+    A batch is of one sort: a version that shadow replies taught is chosen, and may come to nothing; what
+    people said of a reply must not be lost with it.
+    """
+    return Sample.objects.filter(_sort(shadow=shadow), policy=policy, state=SampleState.READY)
+
+
+def _sort(*, shadow: bool) -> Q:
+    return Q(source=TurnKind.SHADOW) if shadow else ~Q(source=TurnKind.SHADOW)
+
+
 def under_way(policy_id: uuid.UUID) -> QuerySet[Turn]:
     """Return the policy's turns that may become samples soon: being written, or said enough of to be judged.
 
@@ -43,11 +56,11 @@ def under_way(policy_id: uuid.UUID) -> QuerySet[Turn]:
     )
 
 
-def queue_of(policy: Policy, config: TrainingConfig) -> list[Entry[uuid.UUID]]:
-    """Return as much of the queue, oldest beginning first, as a batch may come from. Keys are turns."""
+def queue_of(policy: Policy, config: TrainingConfig, *, shadow: bool) -> list[Entry[uuid.UUID]]:
+    """Return as much of one sort's queue, oldest beginning first, as a batch may come from. Keys are turns."""
     order = order_of(config)
     most = places_seen(order, config.batch_size)
-    ready = Sample.objects.filter(policy=policy, state=SampleState.READY)
+    ready = waiting(policy, shadow=shadow)
     usual = RewardBaseline.objects.filter(policy=policy).first()
     mean = usual.state.get("mean") if usual else None
     fields = ("turn_id", "state", "created_at", "reward", "hinted")
@@ -57,10 +70,12 @@ def queue_of(policy: Policy, config: TrainingConfig) -> list[Entry[uuid.UUID]]:
     waits = list(ready.order_by("turn_id").values_list("turn_id", flat=True)[:most])
     if not waits:
         return []
-    opened = set(under_way(policy.id).order_by("id").values_list("id", flat=True)[:most])
+    # shadow replies are samples as soon as they are turns
+    opened = set() if shadow else set(under_way(policy.id).order_by("id").values_list("id", flat=True)[:most])
     near = sorted([*waits, *opened])[:most]
     # what was taken or dropped in between keeps its place, however many there are
     places = Sample.objects.filter(
+        _sort(shadow=shadow),
         policy=policy,
         turn_id__gte=near[0],
         turn_id__lte=near[-1],

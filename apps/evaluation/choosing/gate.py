@@ -6,11 +6,13 @@ import uuid
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, GateResult, Policy, VersionState
 from apps.adapters.placement import engine_for
 from apps.adapters.publishing import HELD_OUT, why_left_behind
+from apps.conversations.models import TurnKind
 from apps.conversations.quiet import room_beside_people
 from apps.engines.aside import Room
 from apps.engines.selectors import pick_engine
@@ -38,6 +40,8 @@ HURRY_S = 120.0
 """A version that is so old, and can be measured, is measured while people ask, one request at a time."""
 FORGOTTEN_S = 900.0
 """A version that waits for so long for the yardstick has it measured by whoever chooses: nobody came to its end."""
+UNWANTED = "something else is wanted now"
+NOT_MEASURED = "its lesson was over before there was anything to measure it by"
 
 
 def one_place() -> int:
@@ -80,12 +84,13 @@ def prepare(*, policy: Policy, stands: Standing, room: Room) -> None:
 def check_measurable(version: AdapterVersion) -> None:
     """Raise Interrupted where a created version waits for what it is to be measured by; cheap enough to ask often.
 
-    One that the policy was moved away from waits for nothing: it is not measured.
+    One that the policy was moved away from, or that was taught what is not wanted any more, waits for
+    nothing: it is not measured.
     """
     if version.state != VersionState.CREATED or not _taught_by_shadows(version) or why_left_behind(version):
         return
     stands = standing(version.policy)
-    if isinstance(stands, str):
+    if isinstance(stands, str) or _why_unwanted(version, stands):
         return
     lesson = _lesson(version.policy, stands)
     if lesson is None or lesson.state != LessonState.TEACHING:  # nobody measures for a lesson that is over
@@ -97,21 +102,26 @@ def check_measurable(version: AdapterVersion) -> None:
 def choose(version: AdapterVersion) -> str:
     """Return why a version that passed its other checks must not go live, or "". Writes its gate result.
 
-    Only what shadow rollouts taught is chosen here: what people's own judgements taught goes live as ever, but is
-    measured where the policy has learned something that it could lose. Raises Interrupted while people ask, and while
-    what the version is to be measured by is not there.
+    Only what shadow rollouts taught is chosen here, and never goes live unmeasured; a batch of them has
+    nothing else in it. What people's own judgements taught goes live as ever, but is measured where the
+    policy has learned something that it could lose. Raises Interrupted while people ask, and while what
+    the version is to be measured by is not there.
     """
     check_measurable(version)
     policy = version.policy
     stands = standing(policy)
+    taught = _taught_by_shadows(version)
+    if taught and (why := _why_unwanted(version, stands)):
+        return _leave(version, why)
     if isinstance(stands, str):
         return ""
-    taught = _taught_by_shadows(version)
     room = one_place if _age_s(version) > HURRY_S else room_beside_people
     if taught:
         prepare(policy=policy, stands=stands, room=room)  # done long ago, unless nobody came to it
     lesson = _lesson(policy, stands)
-    if lesson is None or "yardstick" not in lesson.figures or not (taught or stands.is_learned):
+    if lesson is None or "yardstick" not in lesson.figures:
+        return _leave(version, NOT_MEASURED) if taught else ""
+    if not (taught or stands.is_learned):
         return ""
     if (said := _said(lesson, version)) is not None:
         return _not_chosen(said, taught=taught)
@@ -136,7 +146,37 @@ def _lesson(policy: Policy, stands: Standing) -> Lesson | None:
 
 
 def _taught_by_shadows(version: AdapterVersion) -> bool:
-    return Sample.objects.filter(run_id=version.run_id, source="shadow").exists()
+    return _shadow_samples(version).exists()
+
+
+def _shadow_samples(version: AdapterVersion) -> QuerySet[Sample]:
+    return Sample.objects.filter(run_id=version.run_id, source=TurnKind.SHADOW)
+
+
+def _why_unwanted(version: AdapterVersion, stands: Standing | str) -> str:
+    """Return why what shadow rollouts taught a version is not what is wanted as it stands, or ""."""
+    if isinstance(stands, str):
+        return f"{UNWANTED}: {stands}"
+    wished = _shadow_samples(version).values_list("hints__0__preferences", flat=True)
+    return "" if all(one == stands.entries for one in wished) else UNWANTED
+
+
+def _leave(version: AdapterVersion, why: str) -> str:
+    """Write that a version was not measured; return that it is not chosen."""
+    _write_result(version, why, {})
+    return _not_chosen(why, taught=True)
+
+
+def _write_result(version: AdapterVersion, why: str, figures: dict[str, Any]) -> None:
+    GateResult.objects.update_or_create(
+        version=version,
+        check_name=HELD_OUT,
+        defaults={
+            "tenant_id": version.tenant_id,
+            "passed": not why,
+            "detail": {**figures, "reason": why},
+        },
+    )
 
 
 def _age_s(version: AdapterVersion) -> float:
@@ -204,10 +244,12 @@ def _decide(
 ) -> str:
     with transaction.atomic():
         lesson = Lesson.objects.select_for_update(of=("self",)).filter(pk=lesson_id).first()
-        if lesson is None:  # deleted while the version was measured: as where nobody wants anything
-            return ""
+        if lesson is None or lesson.state == LessonState.ENDED:  # while the version was measured
+            return _leave(version, UNWANTED) if taught else ""
         if (said := _said(lesson, version)) is not None:  # the message came twice
             return _not_chosen(said, taught=taught)
+        if taught and (unwanted := _why_unwanted(version, standing(version.policy))):
+            return _leave(version, unwanted)
         follow_pointer(lesson)
         best = Measured.from_json(lesson.figures["best"])
         nothing = "" if yardstick.is_telling else NOT_TELLING
@@ -227,15 +269,7 @@ def _decide(
         elif taught:
             _count_without_gain(lesson, learned=learned)
         lesson.save()
-        GateResult.objects.update_or_create(
-            version=version,
-            check_name=HELD_OUT,
-            defaults={
-                "tenant_id": version.tenant_id,
-                "passed": not why,
-                "detail": {**now.to_json(), "reason": why, "told_passes": yardstick.told.passes},
-            },
-        )
+        _write_result(version, why, {**now.to_json(), "told_passes": yardstick.told.passes})
     return _not_chosen(why, taught=taught)
 
 

@@ -4,22 +4,25 @@ import datetime as dt
 import random
 from dataclasses import dataclass
 
+from django.db import transaction
 from django.db.models import Sum
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.models import Turn, TurnKind
+from apps.learning import schedule
 from apps.learning.config import resolve
 from apps.learning.drift.pauses import why_paused
-from apps.learning.models import OPEN_RUN_STATES, Sample, SampleState, TrainingRun
-from apps.learning.schedule import awaits_publishing
+from apps.learning.models import OPEN_RUN_STATES, TrainingRun
 from apps.learning.shadow.questions import Question, teaching_questions
+from apps.learning.waiting import waiting
 from apps.memory.lessons import Standing, current_lesson, end_lessons, standing
 from apps.memory.models import Lesson, LessonState
 from apps.memory.selectors import setting_of
 from apps.memory.use import use_of
 from kernel.errors import InvalidInput
 
+UNDER_WAY = "a step is under way"
 _IF_GREEDY = 1.0
 _DAY = dt.timedelta(hours=24)
 
@@ -51,11 +54,14 @@ def next_wave(policy: Policy) -> Wave | str:
         end_lessons(policy, stands)
         return stands
     lesson = current_lesson(policy, stands)
-    missing = resolve(policy.config).batch_size - _waiting(policy)
+    missing = resolve(policy.config).batch_size - waiting(policy, shadow=True).count()
     questions = teaching_questions(policy, stands.person)
     why = _why_idle(lesson, missing, questions)
     if why:
         return why
+    with transaction.atomic():
+        if schedule.consider(policy_id=policy.pk, quiet=True) is not None:
+            return UNDER_WAY
     turns = Turn.objects.filter(policy=policy, kind=TurnKind.SHADOW).count()
     return Wave(policy, policy.live, lesson, stands, _drawn(questions, missing, seed=f"{lesson.key}{turns}"))
 
@@ -94,7 +100,7 @@ def _why_not(policy: Policy) -> str:
     elif tokens_today(policy) >= most:
         why = f"the budget of {most} tokens a day is used up"
     elif step_is_under_way(policy):
-        why = "a step is under way"
+        why = UNDER_WAY
     return why or _why_no_hints(policy)
 
 
@@ -109,11 +115,7 @@ def _why_no_hints(policy: Policy) -> str:
 def step_is_under_way(policy: Policy) -> bool:
     """Return whether a batch is trained on, or a version that came of one waits to be chosen."""
     training = TrainingRun.objects.filter(policy=policy, state__in=OPEN_RUN_STATES)
-    return awaits_publishing(policy) or training.exists()
-
-
-def _waiting(policy: Policy) -> int:
-    return Sample.objects.filter(policy=policy, state=SampleState.READY).count()
+    return schedule.awaits_publishing(policy) or training.exists()
 
 
 def _drawn(questions: list[Question], count: int, *, seed: str) -> tuple[Question, ...]:

@@ -71,8 +71,11 @@ def settle(turn: Turn, *, reward: int = -1, hints: tuple[str, ...] = (HINT,)) ->
     return judgement
 
 
-def add_samples(somebody: Somebody, count: int, *, version: AdapterVersion | None = None) -> list[Sample]:
-    """Store ready samples of judged turns, oldest first, without starting a run."""
+def add_samples(
+    somebody: Somebody, count: int, *, version: AdapterVersion | None = None, source: str = "live"
+) -> list[Sample]:
+    """Store ready samples of judged turns, oldest first, without starting a run; shadow ones teach no wish."""
+    said = "" if source == "shadow" else HINT
     made = []
     for number in range(count):
         turn = add_turn(somebody, question=f"What is comet {number}?", version=version)
@@ -81,10 +84,10 @@ def add_samples(somebody: Somebody, count: int, *, version: AdapterVersion | Non
                 Sample.objects.create(
                     policy=somebody.policy,
                     turn=turn,
-                    source="live",
+                    source=source,
                     reward=-1.0,
                     version=version,
-                    hints=[{"text": HINT, "prompt_ids": ids_of(f"What is comet {number}? {HINT}")}],
+                    hints=[{"text": said, "prompt_ids": ids_of(f"What is comet {number}? {HINT}")}],
                 )
             )
     return made

@@ -74,14 +74,12 @@ def test_a_commit_makes_version_consumption_baseline_and_wish_to_publish_true_at
     assert [message.kwargs["version_id"] for message in unsent(PUBLISH)] == [str(version.id)]
 
 
-@pytest.mark.parametrize(("live", "epochs"), [(0, 3), (1, 1)])
-def test_a_batch_of_shadow_replies_alone_is_gone_through_more_than_once(
-    somebody: Somebody, live: int, epochs: int
+@pytest.mark.parametrize(("source", "epochs"), [("shadow", 3), ("live", 1)])
+def test_a_batch_of_shadow_replies_is_gone_through_more_than_once(
+    somebody: Somebody, source: str, epochs: int
 ) -> None:
-    add_samples(somebody, 8)
+    add_samples(somebody, 8, source=source)
     with tenant_scope(somebody.tenant.id):
-        shadows = Sample.objects.order_by("turn_id")[live:].values_list("pk", flat=True)
-        Sample.objects.filter(pk__in=list(shadows)).update(source="shadow")
         taken = claim(somebody, queue_run(somebody))
         assert (taken.config.epochs, taken.config.shadow_epochs) == (epochs, 3)
         kept = TrainingRun.objects.get().config

@@ -381,3 +381,70 @@ def _id_of(moment: dt.datetime) -> object:
     from kernel.ids import first_id_at
 
     return first_id_at(moment)
+
+
+def sources(taken: Claim) -> list[str]:
+    return [sample.source for sample in taken.samples]
+
+
+def due(somebody: Somebody, *, quiet: bool = False) -> str | None:
+    with tenant_scope(somebody.tenant.id):
+        return schedule.due(somebody.policy, runs.resolve(somebody.policy.config), quiet=quiet)
+
+
+def test_a_batch_is_of_peoples_own_samples_or_of_shadow_ones(somebody: Somebody) -> None:
+    """A version of the second sort may come to nothing; what people said is not in it."""
+    configure(somebody, batch_size=4)
+    add_samples(somebody, 3)
+    add_samples(somebody, 3, source="shadow")
+    assert due(somebody) is None  # six are no batch
+    add_samples(somebody, 1, source="shadow")
+    assert due(somebody) == "threshold"
+    taken = claim(somebody, "threshold")
+    assert sources(taken) == ["shadow"] * 4
+    with tenant_scope(somebody.tenant.id):
+        runs.cancel_run(run_id=taken.run.id, actor="user:1")
+    add_samples(somebody, 1)
+    assert sources(claim(somebody, "threshold")) == ["live"] * 4
+
+
+@pytest.mark.parametrize("trigger", ["clock", "operator:1"])
+def test_of_less_than_a_batch_peoples_own_go_first(somebody: Somebody, trigger: str) -> None:
+    configure(somebody, batch_size=4)
+    add_samples(somebody, 4, source="shadow")
+    add_samples(somebody, 2)
+    taken = claim(somebody, trigger)
+    assert sources(taken) == ["live", "live"]
+    with tenant_scope(somebody.tenant.id):
+        runs.cancel_run(run_id=taken.run.id, actor="user:1")
+        Sample.objects.filter(source="live").update(state=SampleState.DROPPED, reason="test")
+    assert sources(claim(somebody, trigger)) == ["shadow"] * 4
+
+
+def test_a_whole_batch_of_neither_sort_is_none(somebody: Somebody) -> None:
+    configure(somebody, batch_size=4)
+    add_samples(somebody, 3)
+    add_samples(somebody, 3, source="shadow")
+    run = queue_run(somebody, "threshold")
+    with tenant_scope(somebody.tenant.id):
+        assert runs.claim_run(run_id=run.id) is None
+        assert TrainingRun.objects.get().reason == "3 samples wait, a batch is 4"
+
+
+def test_shadow_steps_do_not_make_peoples_own_samples_too_old(somebody: Somebody) -> None:
+    """They wait for more of their kind until one step more would drop them."""
+    versions = lineage(somebody, 4)
+    configure(somebody, batch_size=4, max_staleness=2)
+    add_samples(somebody, 1, version=versions[2])
+    add_samples(somebody, 4, version=versions[3], source="shadow")
+    assert due(somebody) == "threshold"
+    assert due(somebody, quiet=True) == "threshold"
+    with tenant_scope(somebody.tenant.id):
+        Sample.objects.filter(source="live").update(version=versions[1])
+    assert due(somebody) == "clock"
+    with tenant_scope(somebody.tenant.id):
+        Sample.objects.filter(source="shadow").delete()
+    assert due(somebody) is None  # without shadow replies they wait as ever
+    assert due(somebody, quiet=True) == "clock"
+    taken = claim(somebody, "clock")
+    assert [(sample.source, sample.staleness) for sample in taken.samples] == [("live", 2)]

@@ -21,6 +21,7 @@ from apps.governance.models import Subject
 from apps.learning.drift.pauses import pause
 from apps.learning.models import Sample, SampleState, TrainingRun
 from apps.learning.opting_out import opt_out
+from apps.learning.runs import claim_run
 from apps.learning.samples import make_sample
 from apps.learning.shadow import rollouts
 from apps.learning.shadow.due import candidates
@@ -31,7 +32,7 @@ from apps.memory import services
 from apps.memory.lessons import Standing, current_lesson, standing
 from apps.memory.models import Lesson, LessonState, Preference
 from kernel.tenancy import system_scope, tenant_scope
-from tests.apps.learning.ledger import add_turn, settle
+from tests.apps.learning.ledger import add_samples, add_turn, settle
 from tests.apps.memory.told import person, said
 from tests.chat_model import chatml
 from tests.fake_engine import FakeEngine
@@ -171,6 +172,31 @@ def test_what_a_lesson_is_measured_by_is_measured_while_its_first_step_is_under_
         Lesson.objects.update(state="plateau", reason="no more")
     shadow.look()
     assert runs == [1, 1]
+
+
+def test_what_people_said_is_trained_on_before_shadow_replies_make_it_too_old(
+    somebody: Somebody, engine: FakeEngine
+) -> None:
+    want(somebody)
+    serve_version(somebody, engine)
+    (own,) = add_samples(somebody, 1)  # of the bare base, one step back
+    with tenant_scope(somebody.tenant.id):
+        shadow.look()
+        assert {turn.sample.source for turn in shadows(somebody)} == {"shadow"}
+        assert len(shadows(somebody)) == 8  # it takes no place of theirs
+        assert TrainingRun.objects.get().trigger == "threshold"
+        TrainingRun.objects.all().delete()
+        Turn.objects.filter(kind=TurnKind.SHADOW).delete()
+        somebody.policy.config = {"max_staleness": 1}
+        somebody.policy.save()
+    shadow.look()
+    assert shadows(somebody) == []
+    with tenant_scope(somebody.tenant.id):
+        run = TrainingRun.objects.get()
+        taken = claim_run(run_id=run.pk)
+        assert taken is not None
+        assert (run.trigger, [sample.pk for sample in taken.samples]) == ("clock", [own.pk])
+    assert wave(somebody) == "a step is under way"
 
 
 def test_a_reply_names_whose_question_it_repeats_and_is_not_kept_without_it(

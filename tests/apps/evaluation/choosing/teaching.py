@@ -1,5 +1,7 @@
 """One lesson of one person, and versions that are taught for it, as choosing meets them."""
 
+from typing import Any
+
 from apps.adapters.models import AdapterVersion, VersionState
 from apps.evaluation.choosing import gate
 from apps.learning.models import Sample, TrainingRun
@@ -32,14 +34,20 @@ def prepare(somebody: Somebody) -> bool:
 
 
 def taught(somebody: Somebody, number: int, *, source: str = "shadow") -> AdapterVersion:
-    """A version that is made and not live yet, by a run of one sample."""
+    """A version that is made and not live yet, by a run of one sample; a shadow one taught what stands."""
     version = add_version(somebody.policy, number, live=False)
     turn = add_turn(somebody)
     with tenant_scope(somebody.tenant.id):
         run = TrainingRun.objects.create(
             id=version.run_id, policy=somebody.policy, trigger="threshold", state="succeeded", version=version
         )
-        Sample.objects.create(policy=somebody.policy, turn=turn, source=source, run=run, state="claimed")
+        wanted = standing(somebody.policy)
+        hints: list[dict[str, Any]] = []
+        if source == "shadow" and isinstance(wanted, Standing):
+            hints = [{"text": "", "prompt_ids": [], "preferences": wanted.entries}]
+        Sample.objects.create(
+            policy=somebody.policy, turn=turn, source=source, run=run, state="claimed", hints=hints
+        )
         AdapterVersion.objects.filter(pk=version.pk).update(state=VersionState.CREATED, ready_at=None)
         return AdapterVersion.objects.select_related("policy").get(pk=version.pk)
 

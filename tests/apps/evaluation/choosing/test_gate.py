@@ -252,11 +252,106 @@ def test_a_version_waits_for_what_it_is_measured_by(somebody: Somebody, figures:
 
 
 def test_a_version_does_not_wait_for_a_lesson_that_is_over(somebody: Somebody, figures: Any) -> None:
-    """One of two wishes was taken back during the step, and the weights hold the other."""
+    """Nobody measures it, so it does not go live either."""
     lesson_of(somebody)
     with tenant_scope(somebody.tenant.id):
         Lesson.objects.update(state=LessonState.HELD)
-    assert choose(somebody, taught(somebody, 1)) == ""
+        version = taught(somebody, 1)
+        assert gate.choose(version) == f"not chosen: {gate.NOT_MEASURED}"
+        assert [(one.passed, one.detail) for one in GateResult.objects.all()] == [
+            (False, {"reason": gate.NOT_MEASURED})
+        ]
+
+
+def wish(somebody: Somebody, text: str, *, end_user: str | None = None) -> None:
+    services.add_preference(
+        policy_id=somebody.policy.id, user_id=somebody.user.id, end_user=end_user, text=text, actor="test"
+    )
+
+
+def change_what_is_wanted(somebody: Somebody, how: str) -> None:
+    if how == "another wish":
+        wish(somebody, "Call me Sam.")
+    elif how == "a second person":
+        wish(somebody, "Call me Sam.", end_user="guest")
+    else:
+        (row,) = Preference.objects.all()
+        services.delete_preference(preference_id=row.id, user_id=somebody.user.id, actor="test")
+
+
+CHANGES = {
+    "another wish": "something else is wanted now",
+    "nothing": "something else is wanted now: nobody wants anything",
+    "a second person": "something else is wanted now:"
+    " several people want things of this policy: they are told, not taught",
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+@pytest.mark.parametrize("is_prepared", [True, False])
+def test_what_teaches_something_else_than_is_wanted_does_not_go_live(
+    somebody: Somebody, figures: Any, monkeypatch: pytest.MonkeyPatch, how: str, is_prepared: bool
+) -> None:
+    if is_prepared:
+        prepare(somebody)
+    else:
+        lesson_of(somebody)
+    version = taught(somebody, 1)
+    measured: list[AdapterVersion] = []
+    monkeypatch.setattr(gate, "measure_version", lambda **asked: measured.append(asked["version"]) or BASE)
+    with tenant_scope(somebody.tenant.id):
+        change_what_is_wanted(somebody, how)
+        gate.check_measurable(version)  # it does not wait for anything
+        assert gate.choose(version) == f"not chosen: {CHANGES[how]}"
+        (result,) = GateResult.objects.all()
+        assert (result.version_id, result.check_name, result.passed) == (version.id, "held-out", False)
+        assert result.detail == {"reason": CHANGES[how]}
+    assert measured == []
+
+
+@pytest.mark.parametrize("how", CHANGES)
+def test_what_is_not_wanted_by_the_time_it_was_measured_does_not_go_live(
+    somebody: Somebody, figures: Any, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    prepare(somebody)
+    version = taught(somebody, 1)
+
+    def measured(**_: object) -> Measured:
+        change_what_is_wanted(somebody, how)
+        return replace(BASE, passes=14, closeness=-0.5)
+
+    monkeypatch.setattr(gate, "measure_version", measured)
+    with tenant_scope(somebody.tenant.id):
+        assert gate.choose(version) == f"not chosen: {CHANGES[how]}"
+        assert not GateResult.objects.get(version=version).passed
+    assert the_lesson(somebody).best_id is None
+
+
+@pytest.mark.parametrize("source", ["shadow", "live"])
+def test_a_lesson_that_ended_while_a_version_was_measured_stays_over(
+    somebody: Somebody, figures: Any, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    """What a fallen version brings back would make a second lesson that is taught."""
+    prepare(somebody)
+    figures(replace(BASE, passes=13, closeness=-0.6))
+    choose(somebody, taught(somebody, 1))
+    assert words_told(somebody) == []
+    first = the_lesson(somebody)
+    version = taught(somebody, 2, source=source)
+
+    def measured(**_: object) -> Measured:
+        wish(somebody, "Call me Sam.")
+        assert lesson_of(somebody).pk != first.pk
+        return replace(BASE, passes=2, closeness=-0.1)
+
+    monkeypatch.setattr(gate, "measure_version", measured)
+    with tenant_scope(somebody.tenant.id):
+        said = "" if source == "live" else "not chosen: something else is wanted now"
+        assert gate.choose(version) == said
+        first.refresh_from_db()
+        assert (first.state, len(first.figures["course"])) == (LessonState.ENDED, 2)
+        assert [one.state for one in Lesson.objects.exclude(pk=first.pk)] == [LessonState.TEACHING]
+        assert GateResult.objects.filter(version=version).exists() is (source == "shadow")
 
 
 def test_whoever_chooses_measures_what_nobody_came_to(somebody: Somebody, figures: Any) -> None:
@@ -349,8 +444,8 @@ def test_a_lesson_that_is_deleted_while_it_is_measured_decides_nothing(
 
     monkeypatch.setattr(gate, "measure_version", measured)
     with tenant_scope(somebody.tenant.id):
-        assert gate.choose(taught(somebody, 1)) == ""
-        assert not GateResult.objects.exists()
+        assert gate.choose(taught(somebody, 1)) == "not chosen: something else is wanted now"
+        assert GateResult.objects.get().detail == {"reason": "something else is wanted now"}
 
 
 def test_what_people_taught_is_not_held_up(somebody: Somebody, figures: Any) -> None:
@@ -358,11 +453,9 @@ def test_what_people_taught_is_not_held_up(somebody: Somebody, figures: Any) -> 
     figures(replace(BASE, on_topic=0))
     assert choose(somebody, taught(somebody, 1, source="live")) == ""
     with tenant_scope(somebody.tenant.id):
+        change_what_is_wanted(somebody, "nothing")
+        assert gate.choose(taught(somebody, 2, source="live")) == ""
         assert not GateResult.objects.exists()
-        services.delete_preference(
-            preference_id=Preference.objects.get().id, user_id=somebody.user.id, actor="test"
-        )
-        assert gate.choose(taught(somebody, 2)) == ""
 
 
 def test_the_bare_base_is_measured_once(somebody: Somebody, figures: Any) -> None:
