@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 
 from apps.judging.models import MAX_RUBRIC_CHARACTERS
+from apps.keys.services import LARGEST_LIMIT
 from kernel.refusals import InOurWords
 
 
@@ -58,4 +59,30 @@ class VerdictForm(ReasonForm):
 
     reward = forms.TypedChoiceField(
         choices=[(1, "good"), (0, "neutral"), (-1, "bad")], coerce=int, label="Verdict"
+    )
+
+
+class LimitsForm(ReasonForm):
+    """What all keys of a tenant together may ask."""
+
+    requests_per_minute = forms.IntegerField(
+        min_value=0,
+        max_value=LARGEST_LIMIT,
+        required=False,
+        label="Requests a minute",
+        help_text="Empty: the platform's default. 0: no limit.",
+    )
+    tokens_per_minute = forms.IntegerField(
+        min_value=0,
+        max_value=LARGEST_LIMIT,
+        required=False,
+        label="Tokens a minute, read and written",
+        help_text="Empty: the platform's default. 0: no limit.",
+    )
+    concurrent = forms.IntegerField(
+        min_value=0,
+        max_value=LARGEST_LIMIT,
+        required=False,
+        label="Requests at once",
+        help_text="Empty: the platform's default. 0: no limit.",
     )

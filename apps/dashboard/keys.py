@@ -21,6 +21,7 @@ from kernel.errors import AttuneError
 from kernel.refusals import InOurWords
 from kernel.rest.caller import Access
 
+USUAL_OVERLAP = "86400"
 OVERLAPS = {"0": "at once", "3600": "in an hour", "86400": "in a day", "604800": "in a week"}
 SCOPES = {
     KeyScope.CHAT: "chat, and say what one thinks of replies",
@@ -94,18 +95,23 @@ def _page(request: HttpRequest, place: Place, form: NewKey, made: tuple[ApiKey, 
         made=made,
         policies=list(_policies()),
         scopes=[(scope.value, words) for scope, words in SCOPES.items()],
-        overlaps=OVERLAPS.items(),
         **first_request(place),
         now=timezone.now(),
     )
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @tenant_page(needs=Access.TALK)
 def rotate(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpResponse:
-    """Make a key's successor, which this answer shows and nothing after it."""
-    _own(place, key_id)
-    overlap = request.POST.get("overlap", "0")
+    """Ask when a key shall end; make its successor, which this answer shows and nothing after it."""
+    key = _seen(place, key_id)
+    if request.method != "POST":
+        if key.revoked_at is not None or key.user_id != place.user.pk:
+            raise Http404
+        return place.show(
+            request, "key_rotate", section="keys", key=key, overlaps=OVERLAPS.items(), usual=USUAL_OVERLAP
+        )
+    overlap = request.POST.get("overlap", "")
     if overlap not in OVERLAPS:
         raise Http404
     try:
@@ -126,7 +132,7 @@ def rotate(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpRespons
 @tenant_page(needs=Access.TALK)
 def limit(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpResponse:
     """Limit a key to the policies that are ticked; none ticked is no limit, which has to be said."""
-    _own(place, key_id)
+    _seen(place, key_id)
     try:
         chosen = [uuid.UUID(one) for one in request.POST.getlist("policies")]
     except ValueError as error:
@@ -149,11 +155,15 @@ def limit(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpResponse
     return redirect("dashboard:keys", tenant=place.tenant.slug)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @tenant_page(needs=Access.TALK)
 def revoke(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpResponse:
-    """End a key."""
-    _own(place, key_id)
+    """Say what ends with a key; end it."""
+    key = _seen(place, key_id)
+    if request.method != "POST":
+        if key.revoked_at is not None:
+            raise Http404
+        return place.show(request, "key_revoke", section="keys", key=key)
     key = services.revoke_key(tenant_id=place.tenant.pk, key_id=key_id, actor=place.actor)
     messages.success(request, f"{key} is revoked: the next request with it is refused.")
     return redirect("dashboard:keys", tenant=place.tenant.slug)
@@ -163,6 +173,8 @@ def _policies() -> QuerySet[Policy]:
     return Policy.objects.order_by("name")
 
 
-def _own(place: Place, key_id: uuid.UUID) -> None:
-    if not _keys(place).filter(pk=key_id).exists():
+def _seen(place: Place, key_id: uuid.UUID) -> ApiKey:
+    key = _keys(place).filter(pk=key_id).first()
+    if key is None:
         raise Http404
+    return key

@@ -17,6 +17,8 @@ from apps.adapters.selectors import with_version_counts
 from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings.policies import preset_named
+from apps.keys.models import ApiKey
+from apps.keys.tenant_limit import in_words, tenant_limit
 from kernel.errors import AttuneError
 from kernel.refusals import InOurWords
 from kernel.rest.caller import Access
@@ -82,10 +84,12 @@ def uninvite(request: HttpRequest, place: Place, invitation_id: uuid.UUID) -> Ht
     return redirect("dashboard:members", tenant=place.tenant.slug)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @tenant_page(needs=Access.OWN)
 def member(request: HttpRequest, place: Place, membership_id: uuid.UUID) -> HttpResponse:
-    """Change what a member may do, or take them out."""
+    """Change what a member may do; say what it means to take them out, and do it."""
+    if request.method != "POST":
+        return _before_they_go(request, place, membership_id)
     wish = request.POST.get("wish", "")
     try:
         if wish == "remove":
@@ -108,6 +112,15 @@ def member(request: HttpRequest, place: Place, membership_id: uuid.UUID) -> Http
     return redirect("dashboard:members", tenant=place.tenant.slug)
 
 
+def _before_they_go(request: HttpRequest, place: Place, membership_id: uuid.UUID) -> HttpResponse:
+    row = Membership.objects.select_related("user").filter(pk=membership_id).first()
+    if row is None:
+        raise Http404
+    keys = ApiKey.objects.filter(user_id=row.user_id, revoked_at=None)
+    n_keys = keys.exclude(expires_at__lte=timezone.now()).count()
+    return place.show(request, "member_out", section="members", member=row, n_keys=n_keys)
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @tenant_page()
 def settings(request: HttpRequest, place: Place) -> HttpResponse:
@@ -124,4 +137,11 @@ def settings(request: HttpRequest, place: Place) -> HttpResponse:
     policies = list(with_version_counts(Policy.objects.order_by("name")))
     for policy in policies:
         policy.preset = preset_named(policy)  # type: ignore[attr-defined]
-    return place.show(request, "settings", section="settings", tab="all", policies=policies)
+    return place.show(
+        request,
+        "settings",
+        section="settings",
+        tab="all",
+        policies=policies,
+        all_keys=in_words(tenant_limit()),
+    )

@@ -12,8 +12,10 @@ from apps.accounts.models import Tenant, User
 from apps.keys import services
 from apps.keys.limiting import MOST_POLICIES
 from apps.keys.models import LONGEST_NAME, ApiKey, KeyScope, Limit
+from apps.keys.tenant_limit import set_own_limit, tenant_limit
 from kernel.rest.caller import Access
-from kernel.rest.views import ScopedViewSet
+from kernel.rest.reading import read
+from kernel.rest.views import ScopedView, ScopedViewSet
 
 LONGEST_OVERLAP_S = 30 * 86_400
 
@@ -98,6 +100,29 @@ class SecretSerializer(serializers.Serializer[Any]):
 
     key = KeySerializer()
     secret = serializers.CharField(help_text="The key's whole text. It is not shown again.")
+
+
+class TenantLimitsApi(ScopedView):
+    """What all of the tenant's keys together may ask."""
+
+    needs = {"*": Access.MANAGE}
+    serializer_class = LimitSerializer
+
+    @extend_schema(responses=LimitSerializer)
+    def get(self, request: Any) -> Response:
+        """Show what is set; null is the platform's default."""
+        del request
+        return Response(LimitSerializer(tenant_limit() or Limit()).data)
+
+    @extend_schema(request=LimitSerializer, responses=LimitSerializer)
+    def put(self, request: Any) -> Response:
+        """Set it, from the next request on: lower than what the platform lets the tenant, never higher."""
+        limit = set_own_limit(
+            tenant_id=self.caller.tenant_id,
+            actor=self.caller.actor,
+            **read(LimitSerializer(data=request.data)),
+        )
+        return Response(LimitSerializer(limit).data)
 
 
 class KeysApi(ScopedViewSet[ApiKey]):

@@ -211,5 +211,5 @@ def _blocked(policy: Policy) -> bool:
 
 
 def awaits_publishing(policy: Policy) -> bool:
-    """Whether a version is on its way: made, and neither ready nor refused yet."""
+    """Whether the newest version is neither live nor refused yet."""
     return AdapterVersion.objects.filter(policy=policy, state=VersionState.CREATED).exists()

@@ -17,7 +17,7 @@ from apps.governance.api import ExportsApi
 from apps.governance.deletions_api import DeletionsApi
 from apps.judging.api import JudgementsApi
 from apps.judging.settings_api import JudgingApi, PolicyJudgingApi, RubricsApi
-from apps.keys.api import KeysApi
+from apps.keys.api import KeysApi, TenantLimitsApi
 from apps.learning.api import RunsApi, SamplesApi
 from apps.learning.config_api import ConfigApi, ConfigsApi, PresetsApi
 from apps.learning.drift_api import CrossingsApi, ReadingsApi
@@ -59,6 +59,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
     path("tenant", TenantApi.as_view(), name="tenant"),
     path("metrics", MetricsApi.as_view(), name="metrics"),
+    path("tenant/limits", TenantLimitsApi.as_view(), name="tenant_limits"),
     path("presets", PresetsApi.as_view(), name="presets"),
     path("judging", JudgingApi.as_view(), name="judging"),
     path("policies/<uuid:pk>/judging", PolicyJudgingApi.as_view(), name="policy_judging"),

@@ -9,12 +9,14 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Browser
 
+from apps.accounts.models import Membership, Role
 from apps.adapters.models import PointerMove, Policy
 from apps.alerts.models import WebhookEndpoint
 from apps.governance.models import Erasure, ErasureState
 from apps.memory.models import Preference, PreferenceState
 from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
+from tests.apps.dashboard.conftest import member
 from tests.browser.conftest import signed_in
 from tests.browser.looking import looking
 from tests.browser.rows import lived_in
@@ -47,12 +49,16 @@ def addresses(rows: Rows) -> dict[str, str]:
         "run": f"{here}/runs/{rows.run.pk}",
         "drift": f"{here}/drift",
         "keys": f"{here}/keys",
+        "key-limits": f"{here}/keys/{rows.key.pk}/limits",
+        "key-rotate": f"{here}/keys/{rows.key.pk}/rotate",
+        "key-revoke": f"{here}/keys/{rows.key.pk}/revoke",
         "members": f"{here}/members",
         "settings": f"{here}/settings",
         "data": f"{here}/data",
         "delete": f"{here}/data/delete?subject=session&id={rows.session.pk}",
         "deletion": f"{here}/data/deletions/{deletion.pk}",
         "settings-policy": f"{here}/settings/policies/{rows.policy.pk}",
+        "settings-limits": f"{here}/settings/limits",
         "settings-judging": f"{here}/settings/judging",
         "settings-alerts": f"{here}/settings/alerts",
         "settings-endpoint": f"{here}/settings/alerts/{_endpoint_of(rows)}",
@@ -175,6 +181,22 @@ def test_a_key_is_made_and_copied(acme: Rows, web: str, chromium: Browser) -> No
         page.get_by_role("button", name="Copy", exact=True).click()
         page.get_by_role("button", name="Copied").wait_for()
         assert page.evaluate("navigator.clipboard.readText()") == secret
+
+
+def test_somebody_is_taken_out_after_a_question(acme: Rows, web: str, chromium: Browser) -> None:
+    guest = member(acme.tenant, Role.MEMBER)
+    with tenant_scope(acme.tenant.pk):
+        row = Membership.objects.get(user=guest)
+    with looking(chromium, web, user=acme.user) as eyes:
+        eyes.at("member-out", f"/t/acme/members/{row.pk}")
+    with signed_in(chromium, web, acme.user, width=360) as window:
+        page = window.new_page()
+        page.goto("/t/acme/members")
+        page.get_by_role("link", name=f"Take out {guest.email}").click()
+        page.get_by_role("button", name="Take out").click()
+        page.get_by_text("Taken out. Their keys do nothing any more.").wait_for()
+    with tenant_scope(acme.tenant.pk):
+        assert not Membership.objects.filter(pk=row.pk).exists()
 
 
 def test_what_is_pinned_and_forgotten_stays_on_its_page(acme: Rows, web: str, chromium: Browser) -> None:

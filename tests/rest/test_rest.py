@@ -13,6 +13,7 @@ from apps.adapters.models import Policy
 from apps.conversations.models import Feedback
 from apps.judging.reasons import Reason
 from apps.keys.models import ApiKey, Limit
+from apps.keys.services import set_limit
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from kernel.rest.throttle import CallerThrottle
 from kernel.tenancy import system_scope, tenant_scope
@@ -93,6 +94,31 @@ def test_a_keys_limits_are_set_by_who_manages(acme: Rows, owner: Api) -> None:
     refused(owner.ask("PUT", f"keys/{key}/limits", {"concurrent": -1}), 400, "invalid_input", "concurrent")
     with tenant_scope(acme.tenant.pk):
         assert Limit.objects.get(key_id=key).concurrent == 2
+
+
+def test_a_tenants_limit_is_set_below_what_the_platform_lets_it(
+    acme: Rows, owner: Api, settings: Any
+) -> None:
+    settings.TENANT_LIMITS = {"requests": 100, "tokens": 0, "concurrent": 8}
+    nothing = dict.fromkeys(("requests_per_minute", "tokens_per_minute", "concurrent"))
+    assert owner.get("tenant/limits") == nothing
+    refused(member(acme.tenant, Role.MEMBER).ask("PUT", "tenant/limits", {}), 403, "forbidden")
+    for wrong in ({"requests_per_minute": 101}, {"requests_per_minute": 0}, {"concurrent": 9}):
+        answer = owner.ask("PUT", "tenant/limits", wrong)
+        refused(answer, 400, "invalid_input", next(iter(wrong)))
+        assert "at most" in answer.json()["detail"].lower()
+    lower = {"requests_per_minute": 100, "tokens_per_minute": 10**9, "concurrent": 1}
+    assert owner.ask("PUT", "tenant/limits", lower).json() == lower
+    set_limit(tenant_id=acme.tenant.pk, key_id=None, actor="system:test", requests_per_minute=500)
+    assert owner.ask("PUT", "tenant/limits", {"requests_per_minute": 400}).status_code == 200
+    refused(
+        owner.ask("PUT", "tenant/limits", {"requests_per_minute": 500}),
+        400,
+        "invalid_input",
+        "requests_per_minute",
+    )
+    with tenant_scope(acme.tenant.pk):
+        assert Limit.objects.get(key=None).requests_per_minute == 400
 
 
 def test_no_key_is_rotated_into_another_hand(acme: Rows, owner: Api) -> None:

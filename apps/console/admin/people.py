@@ -14,10 +14,11 @@ from apps.accounts.models import EndUser, Membership, Tenant, User
 from apps.adapters.models import Policy
 from apps.console import show
 from apps.console.admin.base import Act, ConsoleAdmin
-from apps.console.forms import PauseForm
+from apps.console.forms import LimitsForm, PauseForm
 from apps.conversations.models import Session
 from apps.keys.models import ApiKey
-from apps.keys.services import revoke_key
+from apps.keys.services import revoke_key, set_limit
+from apps.keys.tenant_limit import in_words, limit_of
 from apps.learning.models import TrainingRun
 
 
@@ -34,6 +35,27 @@ def _pause(tenant: Tenant, who: str, why: str) -> str:
 def _resume(tenant: Tenant, who: str, why: str) -> str:
     pausing.resume_tenant(tenant_id=tenant.pk, reason=why, actor=who)
     return f"{tenant} is answered again, and what waited goes on."
+
+
+def _set_limits(
+    tenant: Tenant,
+    who: str,
+    why: str,
+    *,
+    requests_per_minute: int | None,
+    tokens_per_minute: int | None,
+    concurrent: int | None,
+) -> str:
+    del why  # kept in the audit row
+    limit = set_limit(
+        tenant_id=tenant.pk,
+        key_id=None,
+        actor=who,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        concurrent=concurrent,
+    )
+    return f"all keys together may ask {in_words(limit)}."
 
 
 @admin.register(Tenant)
@@ -85,6 +107,17 @@ class TenantAdmin(ConsoleAdmin):
             ),
             do=_resume,
             offered=lambda tenant: tenant.is_paused,
+        ),
+        Act(
+            name="limits",
+            label="Set the limits",
+            question=lambda tenant: (
+                f"All keys of {tenant} together may ask {in_words(limit_of(tenant))}. From its next request on they "
+                "may ask what is set below; the tenant itself sets less, never more."
+            ),
+            do=_set_limits,
+            offered=lambda tenant: True,
+            form=LimitsForm,
         ),
     )
 

@@ -12,8 +12,10 @@ from apps.accounts.models import User
 from apps.adapters.models import PointerMove, Policy
 from apps.alerts.models import Delivery, WebhookEndpoint
 from apps.engines.models import DesiredAdapter, Engine, LoadedAdapter, LoadState
+from apps.keys.models import Limit
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from kernel.models import AuditEntry, OutboxMessage
+from kernel.tenancy import system_scope
 from tests.apps.console.rows import Rows
 
 pytestmark = pytest.mark.usefixtures("everything")
@@ -303,3 +305,23 @@ def test_only_operators_pause_a_tenant(acme: Rows) -> None:
     assert client.post(act_url(acme.tenant, "pause"), WHY).status_code in (302, 403)
     acme.tenant.refresh_from_db()
     assert not acme.tenant.is_paused
+
+
+def test_an_operator_sets_what_a_tenant_may_not_set_itself(
+    acme: Rows, console: Client, settings: Settings
+) -> None:
+    settings.TENANT_LIMITS = {"requests": 100, "tokens": 0, "concurrent": 8}
+    with system_scope("tests"):
+        Limit.objects.filter(tenant=acme.tenant, key=None).delete()
+    asked = console.get(act_url(acme.tenant, "limits")).content.decode()
+    assert (
+        "together may ask 100 requests a minute, any number of tokens a minute, 8 requests at once." in asked
+    )
+    wrong = console.post(act_url(acme.tenant, "limits"), {**WHY, "concurrent": "-1"}).content.decode()
+    assert "Requests at once: at least 0. Give a larger number." in wrong
+    console.post(act_url(acme.tenant, "limits"), {**WHY, "requests_per_minute": "5000", "concurrent": "0"})
+    with system_scope("tests"):
+        limit = Limit.objects.get(tenant=acme.tenant, key=None)
+        assert (limit.requests_per_minute, limit.tokens_per_minute, limit.concurrent) == (5000, None, 0)
+        did = set(AuditEntry.objects.filter(tenant_id=acme.tenant.pk).values_list("action", flat=True))
+    assert {"limit.set", "console.limits"} <= did

@@ -17,7 +17,7 @@ from apps.accounts.pausing import pause_tenant, resume_tenant
 from apps.adapters import store
 from apps.adapters.models import Policy
 from apps.conversations.models import Feedback
-from apps.keys.models import ApiKey
+from apps.keys.models import ApiKey, Limit
 from apps.keys.services import authenticate
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from kernel.models import AuditEntry
@@ -60,6 +60,70 @@ def test_a_key_is_rotated_and_revoked_by_who_may(acme: Rows) -> None:
     with tenant_scope(acme.tenant.pk):
         assert ApiKey.objects.get(pk=acme.key.pk).revoked_at is not None
         assert ApiKey.objects.count() == 2
+
+
+def test_what_is_revoked_rotated_or_taken_out_is_asked_before(acme: Rows) -> None:
+    client, path = browser(acme.user), f"/t/acme/keys/{acme.key.pk}"
+    rotate = client.get(f"{path}/rotate").content.decode()
+    assert '<option value="86400" selected>in a day</option>' in rotate
+    assert "Revoke <bdi>a key</bdi>?" in client.get(f"{path}/revoke").content.decode()
+    guest = member(acme.tenant, Role.MEMBER)
+    with tenant_scope(acme.tenant.pk):
+        row = Membership.objects.get(user=guest)
+    out = text_of(client, f"/t/acme/members/{row.pk}")
+    assert f"Take {guest.email} out?" in out
+    assert "Keys that work 0" in out
+    with tenant_scope(acme.tenant.pk):  # looking changed nothing
+        assert ApiKey.objects.get().revoked_at is None
+        assert Membership.objects.filter(user=guest).exists()
+    assert client.post(f"{path}/rotate").status_code == 404  # when the old one ends has to be said
+    admin = browser(member(acme.tenant, Role.ADMIN))
+    assert admin.get(f"{path}/rotate").status_code == 404
+    assert admin.get(f"/t/acme/members/{row.pk}").status_code == 403
+    assert client.post(f"{path}/revoke").status_code == 302
+    assert client.get(f"{path}/revoke").status_code == 404
+    assert client.get(f"{path}/rotate").status_code == 404
+
+
+def test_a_keys_limits_are_set_by_who_manages_within_bounds(acme: Rows, settings: Any) -> None:
+    settings.KEY_LIMITS = {"requests": 6000, "tokens": 0, "concurrent": 128}
+    client, path = browser(acme.user), f"/t/acme/keys/{acme.key.pk}/limits"
+    page = client.get(path).content.decode()
+    assert "Requests a minute; empty: the default of 6,000, 0: no limit" in page
+    assert re.search(r'name="requests_per_minute"[^>]* value="60"', page)
+    wrong = client.post(path, {"requests_per_minute": "-1", "tokens_per_minute": "x"}).content.decode()
+    assert "Requests a minute: at least 0. Give a larger number." in wrong
+    assert "Tokens a minute, read and written: this is no whole number. Give one, such as 7." in wrong
+    answer = client.post(path, {"requests_per_minute": "", "tokens_per_minute": "5000", "concurrent": "0"})
+    assert answer["Location"] == "/t/acme/keys"
+    assert "5000 tokens/min, no limit of at once" in text_of(client, "/t/acme/keys")
+    with tenant_scope(acme.tenant.pk):
+        limit = Limit.objects.get(key=acme.key)
+    assert (limit.requests_per_minute, limit.tokens_per_minute, limit.concurrent) == (None, 5000, 0)
+    assert "limit.set" in actions(acme)
+    theirs = browser(member(acme.tenant, Role.MEMBER))
+    assert theirs.post(path, {"concurrent": "0"}).status_code == 403
+
+
+def test_the_limits_of_all_keys_are_on_the_tenants_page(acme: Rows, settings: Any) -> None:
+    settings.TENANT_LIMITS = {"requests": 12000, "tokens": 0, "concurrent": 256}
+    client = browser(acme.user)
+    with tenant_scope(acme.tenant.pk):
+        Limit.objects.filter(key=None).delete()
+    seen = text_of(client, "/t/acme/settings")
+    assert "12,000 requests a minute, any number of tokens a minute, 256 requests at once. Change" in seen
+    wrong = client.post("/t/acme/settings/limits", {"requests_per_minute": "12001", "concurrent": "0"})
+    page = wrong.content.decode()
+    assert "Requests a minute: at most 12,000. Give a smaller number." in page
+    assert "Requests at once: at least 1. Give a larger number." in page
+    done = client.post("/t/acme/settings/limits", {"requests_per_minute": "7", "tokens_per_minute": "0"})
+    assert done["Location"] == "/t/acme/settings"
+    with tenant_scope(acme.tenant.pk):
+        limit = Limit.objects.get(key=None)
+    assert (limit.requests_per_minute, limit.tokens_per_minute, limit.concurrent) == (7, 0, None)
+    viewer = browser(member(acme.tenant, Role.VIEWER))
+    assert "7 requests a minute" in text_of(viewer, "/t/acme/settings")
+    assert viewer.get("/t/acme/settings/limits").status_code == 403
 
 
 def test_who_manages_revokes_the_keys_of_others_and_never_gets_their_secret(acme: Rows) -> None:

@@ -45,6 +45,7 @@ PAGES = (
     "settings",
     "data",
     "settings/judging",
+    "settings/limits",
     "settings/alerts",
 )
 WITHOUT_AN_ID = (
@@ -166,7 +167,7 @@ def test_a_role_decides_what_is_seen(acme: Rows, role: Role) -> None:
     allowed = {
         Role.OWNER: set(PAGES),
         Role.ADMIN: set(PAGES),
-        Role.MEMBER: set(PAGES) - {"settings/alerts", "data"},
+        Role.MEMBER: set(PAGES) - {"settings/alerts", "settings/limits", "data"},
         Role.VIEWER: {"", "adapters", "runs", "drift", "settings", "settings/judging"},
     }[role]
     for path in PAGES:
@@ -198,7 +199,7 @@ def test_no_address_gives_or_changes_anything_of_another_tenant(acme: Rows, role
             assert answer.status_code in {403, 404, 405}, (name, method, answer.status_code)
             checked += 1
         assert somebody.get(f"/t/globex/{path}").status_code in {404, 405}
-    assert checked == 50
+    assert checked == 52
     with system_scope("look"):
         after = [
             str(list(model._default_manager.filter(tenant=other.tenant).values()))
