@@ -1,6 +1,6 @@
 """What every judge promises: one Protocol, and the plain data that goes in and comes out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -56,6 +56,8 @@ class FoundHint:
 
     text: str
     refused: str = ""
+    by_user: bool = False
+    """Whether nothing but what the user said is behind it: then it may be kept as that person's wish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,11 @@ class Judge(Protocol):
         """Return the most tokens that judging this can cost, read and written; 0 where it costs nothing."""
 
 
+def only_the_user_speaks(messages: Sequence[Message]) -> bool:
+    """Return whether every one of these messages is the user's. What a tool returned may be a page of anybody's."""
+    return bool(messages) and all(message.get("role") == "user" for message in messages)
+
+
 def strict_majority(votes: tuple[CastVote, ...]) -> tuple[int, str]:
     """Return (reward, reason): the score that more than half of the valid votes share, else neutral."""
     valid = [vote.score for vote in votes if vote.score is not None]
@@ -132,5 +139,5 @@ def select_hints(hints: tuple[FoundHint, ...]) -> tuple[FoundHint, ...]:
             else:
                 accepted += 1
         seen.add(same)
-        kept.append(FoundHint(text=text, refused=refused))
+        kept.append(FoundHint(text=text, refused=refused, by_user=hint.by_user))
     return tuple(kept)

@@ -2,6 +2,7 @@
 
 import uuid
 from dataclasses import dataclass, field
+from functools import partial
 
 from django.db.models import Case, When
 
@@ -16,6 +17,8 @@ class Verdict:
 
     reward: int
     hints: tuple[str, ...] = field(default=())
+    wishes: tuple[str, ...] = field(default=())
+    """Those of the hints that rest on what the person said, and on nothing else."""
     source: str = "judge"
     reason: str = ""
 
@@ -30,24 +33,27 @@ def verdict(turn_id: uuid.UUID) -> Verdict | None:
     """
     by_hand = list(Feedback.objects.filter(turn_id=turn_id).order_by("-created_at"))
     score = next((row.score for row in by_hand if row.score is not None), None)
-    corrections = [FoundHint(row.correction) for row in by_hand if row.correction.strip()]
+    corrections = [FoundHint(row.correction, by_user=True) for row in by_hand if row.correction.strip()]
     judgement = what_counts(turn_id)
     if not by_hand and judgement is None:
         return None
     found: list[FoundHint] = []
     if judgement is not None and score != 1:
         rows = Hint.objects.filter(judgement=judgement, accepted=True).order_by("number")
-        found = [FoundHint(hint.text) for hint in rows]
-    hints = tuple(hint.text for hint in select_hints((*corrections, *found)) if not hint.refused)[:MAX_HINTS]
-    if score is not None:
-        return Verdict(reward=score, hints=hints, source="human")
-    if judgement is None:
-        return Verdict(reward=0, hints=hints, source="human", reason="no score given")
-    if judgement.state == JudgementState.FAILED:
-        return Verdict(reward=0, hints=hints, reason=f"the judge failed: {judgement.reason}")
-    return Verdict(
-        reward=judgement.reward or 0, hints=hints, source=judgement.source, reason=judgement.reason
+        found = [FoundHint(hint.text, by_user=hint.by_user) for hint in rows]
+    kept = [hint for hint in select_hints((*corrections, *found)) if not hint.refused][:MAX_HINTS]
+    says = partial(
+        Verdict,
+        hints=tuple(hint.text for hint in kept),
+        wishes=tuple(hint.text for hint in kept if hint.by_user),
     )
+    if score is not None:
+        return says(reward=score, source="human")
+    if judgement is None:
+        return says(reward=0, source="human", reason="no score given")
+    if judgement.state == JudgementState.FAILED:
+        return says(reward=0, reason=f"the judge failed: {judgement.reason}")
+    return says(reward=judgement.reward or 0, source=judgement.source, reason=judgement.reason)
 
 
 def what_counts(turn_id: uuid.UUID) -> Judgement | None:

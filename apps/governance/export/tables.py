@@ -139,6 +139,7 @@ def _judgement(row: Judgement, privacy: Privacy) -> Row:
                 "text": privacy.blanked(policy_id, hint.text),
                 "accepted": hint.accepted,
                 "reason": hint.reason,
+                "by_user": hint.by_user,
             }
             for hint in sorted(row.hints.all(), key=lambda one: one.number)
         ],

@@ -9,7 +9,14 @@ from typing import Any
 
 from apps.judging.backends.calls import Answer, shared_calls
 from apps.judging.backends.fencing import Fenced, fenced
-from apps.judging.judge import CastVote, FoundHint, JudgeUnavailable, Opinion, TurnView
+from apps.judging.judge import (
+    CastVote,
+    FoundHint,
+    JudgeUnavailable,
+    Opinion,
+    TurnView,
+    only_the_user_speaks,
+)
 
 PROMPT_VERSION = "process-reward-2"
 REPLY_TOKENS = 512
@@ -83,7 +90,7 @@ class OpenAICompatibleJudge:
         votes = tuple(vote for vote, _ in read)
         if not any(answer.reached for answer in answers):
             raise JudgeUnavailable(f"no vote could be had: {answers[0].trouble}", votes=votes)
-        return Opinion(votes=votes, hints=_hints(read))
+        return Opinion(votes=votes, hints=_hints(read, by_user=only_the_user_speaks(view.next_state)))
 
     def most_tokens(self, view: TurnView) -> int:
         """Return a bound from above for text in common scripts: two bytes a token, and whole replies."""
@@ -181,7 +188,10 @@ def _vote(answer: Answer, ballot: str, *, asked: int) -> tuple[CastVote, str]:
     return vote, hint
 
 
-def _hints(read: list[tuple[CastVote, str]]) -> tuple[FoundHint, ...]:
-    """Return the hints of the valid votes, those that found fault first, then shorter ones first."""
+def _hints(read: list[tuple[CastVote, str]], *, by_user: bool) -> tuple[FoundHint, ...]:
+    """Return the hints of the valid votes, those that found fault first, then shorter ones first.
+
+    Beside a tool's words nobody can tell whose a hint repeats: then it is taken for nobody's.
+    """
     found = [(vote.score, len(hint), hint) for vote, hint in read if hint and vote.score is not None]
-    return tuple(FoundHint(hint) for _, _, hint in sorted(found))
+    return tuple(FoundHint(hint, by_user=by_user) for _, _, hint in sorted(found))

@@ -156,6 +156,10 @@ class Hint(TenantModel):
     text = models.TextField()
     accepted = models.BooleanField()
     reason = models.CharField(max_length=200, blank=True, help_text="Why it was not accepted.")
+    by_user = models.BooleanField(
+        default=False,
+        help_text="Nothing but what the user said is behind it: it may be kept as that person's wish.",
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["judgement", "number"], name="hint_once")]

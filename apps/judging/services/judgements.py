@@ -221,6 +221,7 @@ def _settle(claim: _Claim, opinion: Opinion) -> Judgement | None:
                 text=_storable(hint.text),
                 accepted=not hint.refused,
                 reason=hint.refused,
+                by_user=hint.by_user,
             )
             for number, hint in enumerate(select_hints(opinion.hints), start=1)
         )

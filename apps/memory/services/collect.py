@@ -23,7 +23,8 @@ MOST_EVIDENCE = 50
 def remember(*, turn_id: uuid.UUID) -> list[Preference]:
     """Keep what the verdict on a turn says about its person's wishes; return the preferences it speaks for.
 
-    Hints that were accepted and corrections by hand count, sentence by sentence. Safe to call again and from
+    Corrections by hand count and accepted hints that rest on the person's own words, sentence by sentence: what a tool
+    returned is nobody's wish. Safe to call again and from
     several places at once: a turn speaks for a preference once. What was deleted stays deleted until another
     turn says it.
     """
@@ -49,14 +50,14 @@ def remember(*, turn_id: uuid.UUID) -> list[Preference]:
         if turn is None or turn.kind != TurnKind.LIVE or turn.side or turn.state != TurnState.COMPLETE:
             return []
         said = verdict(turn.id)
-        if said is None or not said.hints:
+        if said is None or not said.wishes:
             return []
         person = Person(turn.policy_id, turn.session.user_id, turn.session.end_user_id)
         person.lock()
         by_hand = set(Feedback.objects.filter(turn=turn).values_list("correction", flat=True))
         wishes = Wishes(person)
         found: list[Preference] = []
-        for text in said.hints:
+        for text in said.wishes:
             corrects = text in {" ".join(words.split()) for words in by_hand}
             sentences, reasons = overheard(text)
             for reason in reasons:

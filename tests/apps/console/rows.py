@@ -338,7 +338,12 @@ def _judged(turn: Turn, policy: Policy, version: AdapterVersion, run: TrainingRu
         tenant_id=tenant_id, judgement=judgement, number=1, score=-1, text=f"worse {text}", latency_ms=3.0
     )
     Hint.objects.create(
-        tenant_id=tenant_id, judgement=judgement, number=1, text=f"be brief {text}", accepted=True
+        tenant_id=tenant_id,
+        judgement=judgement,
+        number=1,
+        text=f"be brief {text}",
+        accepted=True,
+        by_user=True,
     )
     return Sample.objects.create(
         tenant_id=tenant_id,

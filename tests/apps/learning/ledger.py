@@ -55,8 +55,10 @@ def add_turn(somebody: Somebody, *, question: str = "What is a comet?", **fields
         )
 
 
-def settle(turn: Turn, *, reward: int = -1, hints: tuple[str, ...] = (HINT,)) -> Judgement:
-    """Store a settled judgement of a turn."""
+def settle(
+    turn: Turn, *, reward: int = -1, hints: tuple[str, ...] = (HINT,), by_user: bool = True
+) -> Judgement:
+    """Store a settled judgement of a turn; `by_user`: its hints rest on what the person said alone."""
     with tenant_scope(turn.tenant_id):
         judgement = Judgement.objects.create(
             turn=turn,
@@ -67,7 +69,7 @@ def settle(turn: Turn, *, reward: int = -1, hints: tuple[str, ...] = (HINT,)) ->
             settled_at=timezone.now(),
         )
         for number, text in enumerate(hints, start=1):
-            Hint.objects.create(judgement=judgement, number=number, text=text, accepted=True)
+            Hint.objects.create(judgement=judgement, number=number, text=text, accepted=True, by_user=by_user)
     return judgement
 
 

@@ -43,7 +43,9 @@ class CueJudge:
         vote = CastVote(
             score=score, text=explain(score, cues), latency_ms=(time.perf_counter() - started) * 1e3
         )
-        hints = tuple(FoundHint(text) for text in wishes(said, asked=asked)) if by_user < 0 else ()
+        # of the user's messages alone, whatever else came next
+        asks_for = wishes(said, asked=asked) if by_user < 0 else ()
+        hints = tuple(FoundHint(text, by_user=True) for text in asks_for)
         return Opinion(votes=(vote,), hints=hints)
 
 
