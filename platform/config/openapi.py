@@ -1,6 +1,9 @@
 """What the description of /api says that the views do not:
 how callers are known, and what errors look like."""
 
+import json
+from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -71,6 +74,23 @@ _REFUSALS = {
     "415": "The body is not JSON.",
     "429": "Too many requests; `Retry-After` says when to come back.",
 }
+_SAID: dict[str, tuple[str, ...]] = {
+    "400": ("invalid_input", "name: Ensure this field has no more than 100 characters.", "name"),
+    "401": ("not_authenticated", "Authentication credentials were not provided."),
+    "403": ("forbidden", "This needs more than the access `view`."),
+    "404": ("not_found", "There is no such thing here."),
+    "409": ("conflict", "there is already one of that name"),
+    "415": ("unsupported_media_type", 'Unsupported media type "text/plain" in request.'),
+    "429": ("throttled", "Request was throttled. Expected available in 12 seconds."),
+}
+_HEADERS = {
+    "RateLimit-Limit": "How many requests a caller has in a minute: a key, or a person who has signed in.",
+    "RateLimit-Remaining": "How many of them are left.",
+    "RateLimit-Reset": "Seconds until the oldest of them no longer counts.",
+    "Retry-After": "Seconds until it is worth asking again.",
+}
+EXAMPLES = Path(__file__).parent / "openapi_examples.json"
+_SOME_ID = "0199a3f0-5c1e-7fff-9d2b-60f4c8a1efff"
 
 
 def close_bodies(result: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -91,11 +111,71 @@ def close_bodies(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Give every operation the refusals that it may answer with."""
     result["components"].setdefault("schemas", {})["Problem"] = PROBLEM
-    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    result["components"]["responses"] = {
+        f"Problem{status}": {
+            "description": words,
+            "content": {
+                "application/problem+json": {
+                    "schema": {"$ref": "#/components/schemas/Problem"},
+                    "example": _problem(status),
+                }
+            },
+        }
+        for status, words in _REFUSALS.items()
+    }
     for path in result["paths"].values():
         for method, operation in path.items():
-            for status, words in _REFUSALS.items():
+            for status in _REFUSALS:
                 if status in {"409", "415"} and method == "get":
                     continue
-                operation["responses"].setdefault(status, {"description": words, "content": content})
+                operation["responses"].setdefault(status, {"$ref": f"#/components/responses/Problem{status}"})
+    return result
+
+
+def _problem(status: str) -> dict[str, Any]:
+    code, detail, *fields = _SAID[status]
+    problem = {
+        "type": "about:blank",
+        "title": HTTPStatus(int(status)).phrase,
+        "status": int(status),
+        "code": code,
+        "detail": detail,
+    }
+    if fields:
+        problem["errors"] = [{"field": fields[0], "detail": detail.partition(": ")[2]}]
+    return problem
+
+
+def add_headers(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Say of every answer what is left of the caller's rate, and of a refusal for it when to come back."""
+    result["components"]["headers"] = {
+        name: {"description": words, "schema": {"type": "integer", "minimum": 0}}
+        for name, words in _HEADERS.items()
+    }
+    named = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS}
+    result["components"]["responses"]["Problem429"]["headers"] = named
+    for path in result["paths"].values():
+        for operation in path.values():
+            for status, response in operation["responses"].items():
+                if status.startswith("2"):
+                    response["headers"] = {name: one for name, one in named.items() if name != "Retry-After"}
+    return result
+
+
+def add_examples(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Show of every operation what one asked and what the views answered, as `tests/rest/recording.py` kept it."""
+    kept = json.loads(EXAMPLES.read_text(encoding="utf-8"))
+    for path in result["paths"].values():
+        for operation in path.values():
+            example = kept.get(operation["operationId"], {})
+            for parameter in operation.get("parameters", ()):
+                if parameter["in"] == "path":
+                    parameter["example"] = example.get("id", _SOME_ID)
+            for media in operation.get("requestBody", {}).get("content", {}).values():
+                if "request" in example:
+                    media["example"] = example["request"]
+            response = operation["responses"].get(example.get("status"), {})
+            for media in response.get("content", {}).values():
+                if "response" in example:
+                    media["example"] = example["response"]
     return result

@@ -408,7 +408,16 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Attune",
     "VERSION": "1",
-    "DESCRIPTION": "What a tenant has in Attune, to read and to change. Chat itself is under /v1 of the gateway.",
+    "DESCRIPTION": (
+        "What a tenant has in Attune, to read and to change. Chat itself is under /v1 of the gateway.\n\n"
+        "A key goes into the header: `Authorization: Bearer at-…`; it needs the scope `read` to look and `manage` to "
+        "change. Lists come newest first, a page at a time: `next` is the address of the page after it.\n\n"
+        "Each answer says how many requests are left: `RateLimit-Limit` a minute, `RateLimit-Remaining` of them, "
+        "`RateLimit-Reset` seconds until the oldest no longer counts. Who asks too often gets a 429 with `Retry-After`.\n\n"
+        "With an `Idempotency-Key` of one's own, 1 to 255 characters, a wish may be sent again after a broken "
+        "connection: it is answered with what the first one made. The same key for another wish is a 409.\n\n"
+        "Refusals are problem details (RFC 9457): `code` is a stable word, `errors` names the field."
+    ),
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "SERVE_INCLUDE_SCHEMA": False,
@@ -426,6 +435,8 @@ SPECTACULAR_SETTINGS = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "config.openapi.close_bodies",
         "config.openapi.add_problems",
+        "config.openapi.add_headers",
+        "config.openapi.add_examples",
         "apps.learning.config_api.add_settings",
     ],
 }
