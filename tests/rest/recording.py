@@ -50,6 +50,7 @@ def _said(**body: Any) -> Callable[[Ids], Any]:
 
 WISHES = (
     Wish("tenant_partial_update", body=_said(name="Acme")),
+    Wish("tenant_limits_update", body=_said(requests_per_minute=600, concurrent=32)),
     Wish("judging_partial_update", body=_said(votes=3, temperature=0.6)),
     Wish("policies_create", body=_said(name="coder")),
     Wish("policies_partial_update", "policies", _said(temperature=0.7)),
