@@ -49,6 +49,14 @@ ACCOUNT: Mapping[str, str] = {
 }
 """By codes of allauth.account; accounts here have no telephone and no user name."""
 
+FIRST_UNCONFIRMED = (
+    "Only a confirmed address can be the first. Follow the link in its mail, then make it the first."
+)
+FIRST_ELSEWHERE = (
+    "This address is the first one of another account. Take it out there, or give that account another."
+)
+"""What `apps.accounts.addresses` says."""
+
 LINKED: Mapping[str, str] = {
     "connected_other": "That account is linked to another account here. Unlink it there first.",
     "disconnect_last": "This is the only way into your account. Set a password first, or link another account.",

@@ -14,27 +14,17 @@ from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django.conf import settings
-from django.core.cache import cache
 from django.test import Client
 from django.utils.module_loading import import_string
 
 from apps.accounts import words
 from apps.accounts.models import User
-from kernel.tenancy import system_scope
+from tests.apps.accounts.conftest import PASSWORD
 
-PASSWORD = "correct horse battery staple"
 STOCK = re.compile(
     r"This field is required|Enter a valid|Ensure this value|This password is|The password is too|"
     r"same password each time|Select a valid|specified are not|Incorrect|Please|Too many failed|Too Many Requests"
 )
-
-
-@pytest.fixture
-def eve(db: None, valkey: object) -> User:
-    del db, valkey
-    cache.clear()
-    with system_scope("tests"):
-        return User.objects.create_user("eve@example.org", PASSWORD)
 
 
 def inside(user: User) -> Client:
