@@ -67,9 +67,11 @@ def read_facts(subject: Subject) -> Facts:
         samples = Sample.objects.filter(policy=policy)
         states = Counter(samples.values_list("state", flat=True))
         forward, back = _moves(policy)
+        # one that is only made says what it waits for, which is no problem
+        decided = AdapterVersion.objects.filter(policy=policy).exclude(state=VersionState.CREATED)
         problem = (
             runs.filter(state__in=[RunState.FAILED, RunState.NO_OP]).order_by("-created_at").first()
-            or AdapterVersion.objects.filter(policy=policy).exclude(reason="").order_by("-number").first()
+            or decided.exclude(reason="").order_by("-number").first()
         )
         return Facts(
             live=policy.live.number if policy.live else 0,

@@ -6,7 +6,7 @@ import uuid
 import pytest
 from django.utils import timezone
 
-from apps.adapters.models import PointerMove, Policy
+from apps.adapters.models import AdapterVersion, PointerMove, Policy, VersionState
 from apps.conversations.models import Session, Turn, TurnKind, TurnState
 from apps.evaluation.demo.ledger import Subject, count_talk, read_facts, read_versions
 from apps.evaluation.demo.subject import pause_training, prepared
@@ -64,6 +64,17 @@ def test_facts_count_samples_runs_and_moves_of_one_policy() -> None:
     assert facts.left_out == {"no signal": 1}
     assert facts.runs == {"running": 1}
     assert run.state == RunState.RUNNING
+
+
+def test_what_a_version_waits_for_is_no_problem() -> None:
+    who = add_somebody()
+    refused, waiting = (add_version(who.policy, number, live=False) for number in (1, 2))
+    with tenant_scope(who.tenant.id):
+        rows = AdapterVersion.objects.all()
+        rows.filter(pk=refused.pk).update(state=VersionState.REFUSED, reason="probe: no")
+        rows.filter(pk=waiting.pk).update(state=VersionState.CREATED, reason="waits: no engine is ready")
+    facts = read_facts(Subject(who.tenant.id, who.policy.id))
+    assert (facts.publishing, facts.last_problem) == (1, "probe: no")
 
 
 def test_versions_say_what_they_were_made_of() -> None:
