@@ -49,6 +49,7 @@ app.conf.update(
         "workers.drift",
         "workers.governance",
         "workers.judging",
+        "workers.mails",
         "workers.samples",
         "workers.training",
         "workers.publishing",

@@ -7,6 +7,7 @@ import redis
 from django.conf import settings
 from django.utils import timezone
 
+from apps.accounts import mails
 from apps.adapters import store
 from apps.alerts import delivery as alerts
 from apps.conversations import services as conversations
@@ -67,6 +68,7 @@ def find_lost_work() -> None:
             judging.ask_for_stalled(older_than_s=settings.JUDGE_TIMEOUT_S + 2 * LOST_AFTER_S)
             learning.ask_for_unsampled(older_than_s=LOST_AFTER_S, limit=AT_ONCE)
             alerts.ask_for_due(older_than_s=LOST_AFTER_S, limit=AT_ONCE)
+            mails.ask_for_due(older_than_s=LOST_AFTER_S, limit=AT_ONCE)
         if backlog("train") < learning.queued_runs():
             learning.announce_queued(older_than_s=LOST_AFTER_S)
         if backlog("ops") < ENOUGH:
@@ -142,9 +144,10 @@ def collect_garbage() -> None:
 
 @task("workers.upkeep.prune_outbox")
 def prune_outbox() -> None:
-    """Delete messages that were sent long ago."""
+    """Delete messages and mails that were sent long ago."""
     with system_scope("old messages"):
         OutboxMessage.objects.filter(sent_at__lt=timezone.now() - OUTBOX_KEPT).delete()
+        mails.prune()
 
 
 def backlog(queue: str) -> int:

@@ -2,7 +2,11 @@
 
 from allauth.account import forms as account
 from allauth.socialaccount import forms as linked
+from django.db import transaction
+from django.http import HttpRequest
 
+from apps.accounts.invitations import confirm_address
+from apps.accounts.models import User
 from apps.accounts.words import InOurWords
 
 
@@ -11,7 +15,14 @@ class LoginForm(InOurWords, account.LoginForm):  # type: ignore[misc]  # allauth
 
 
 class SignupForm(InOurWords, account.SignupForm):  # type: ignore[misc]
-    """A new account."""
+    """A new account, with its address and its place: all of it or nothing."""
+
+    def save(self, request: HttpRequest) -> User:
+        """Make the account."""
+        with transaction.atomic():
+            user: User = super().save(request)
+            confirm_address(user)
+        return user
 
 
 class AddEmailForm(InOurWords, account.AddEmailForm):  # type: ignore[misc]
@@ -43,7 +54,14 @@ class ConfirmReauthenticationCodeForm(InOurWords, account.ConfirmReauthenticatio
 
 
 class LinkedSignupForm(InOurWords, linked.SignupForm):  # type: ignore[misc]
-    """A new account for who comes from a provider."""
+    """A new account for who comes from a provider: all of it or nothing."""
+
+    def save(self, request: HttpRequest) -> User:
+        """Make the account."""
+        with transaction.atomic():
+            user: User = super().save(request)
+            confirm_address(user)
+        return user
 
 
 class UnlinkForm(InOurWords, linked.DisconnectForm):  # type: ignore[misc]

@@ -5,13 +5,14 @@ import hashlib
 import secrets
 import uuid
 
+from allauth.account.models import EmailAddress
 from django.core.exceptions import ValidationError
-from django.core.mail import send_mail
 from django.core.validators import validate_email
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from apps.accounts import mails
 from apps.accounts.models import Invitation, Membership, Role, Tenant, User
 from kernel import audit
 from kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
@@ -60,13 +61,14 @@ def invite(*, tenant: Tenant, email: str, role: Role, inviter: User, link: str) 
             tenant_id=tenant.pk,
             detail={"email": address, "role": role.value},
         )
-    send_mail(
-        f"{_line(tenant.name)} on Attune",
-        f"{inviter.email} asks you to join {_line(tenant.name)} as {role.label.lower()}.\n\n"
-        f"{link.format(token=token)}\n\nThe link works once, until {invitation.expires_at:%Y-%m-%d %H:%M} UTC.\n",
-        None,
-        [address],
-    )
+        mails.post(
+            kind="invitation",
+            to=address,
+            subject=f"{_line(tenant.name)} on Attune",
+            text=f"{inviter.email} asks you to join {_line(tenant.name)} as {role.label.lower()}.\n\n"
+            f"{link.format(token=token)}\n\n"
+            f"The link works once, until {invitation.expires_at:%Y-%m-%d %H:%M} UTC.\n",
+        )
     return invitation
 
 
@@ -130,6 +132,15 @@ def accept(*, token: str, user: User) -> Membership:
                 detail={"role": row.role},
             )
         return Membership.objects.select_related("tenant").get(pk=membership.pk)
+
+
+def confirm_address(user: User) -> None:
+    """Take the address of a new account to be confirmed where an invitation that was mailed to it let them in."""
+    with system_scope("by which invitation somebody came"):
+        joined = Membership.objects.filter(user=user).values("tenant")
+        if Invitation.objects.filter(email=user.email, accepted_at__isnull=False, tenant__in=joined).exists():
+            EmailAddress.objects.filter(user=user, email__iexact=user.email).update(verified=True)
+            EmailAddress.objects.fill_cache_for_user(user, list(EmailAddress.objects.filter(user=user)))
 
 
 def take_back(*, tenant_id: uuid.UUID, invitation_id: uuid.UUID, actor: str) -> None:

@@ -132,6 +132,47 @@ class Invitation(TenantModel):
         return f"{self.email} {self.role}"
 
 
+class MailState(models.TextChoices):
+    """The life of a mail; a dead one was tried for hours."""
+
+    PENDING = "pending"
+    SENT = "sent"
+    DEAD = "dead"
+
+
+class Mail(models.Model):
+    """A mail to a person on its way. What it says is sealed, and only here until it is over."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    kind = models.CharField(max_length=100, help_text="What it is about, in a word.")
+    recipient = models.EmailField()
+    sealed = models.TextField(blank=True, help_text="Subject and text, sealed (kernel.sealing).")
+    state = models.CharField(max_length=10, choices=MailState.choices, default=MailState.PENDING)
+    attempts = models.PositiveIntegerField(
+        default=0, help_text="Claims so far; an older holder's result counts for nothing."
+    )
+    due_at = models.DateTimeField()
+    claimed_until = models.DateTimeField(null=True)
+    reason = models.CharField(max_length=300, blank=True, help_text="Why the last attempt came to nothing.")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(state__in=MailState.values), name="mail_state_known"),
+            models.CheckConstraint(
+                condition=(models.Q(state=MailState.PENDING) & ~models.Q(sealed=""))
+                | (~models.Q(state=MailState.PENDING) & models.Q(sealed="", claimed_until__isnull=True)),
+                name="mail_keeps_its_words_while_pending",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["due_at"], condition=models.Q(state=MailState.PENDING), name="mail_due")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} to {self.recipient}"
+
+
 class EndUser(TenantModel):
     """The person behind a tenant's client, as named by OpenAI's `user` field."""
 

@@ -64,7 +64,11 @@ _GROUPS: list[tuple[str, list[tuple[str, str, str]]]] = [
     ),
     (
         "Record",
-        [("Outbox", "kernel_outboxmessage", "outbox"), ("Audit", "kernel_auditentry", "history_edu")],
+        [
+            ("Outbox", "kernel_outboxmessage", "outbox"),
+            ("Mails", "accounts_mail", "mail"),
+            ("Audit", "kernel_auditentry", "history_edu"),
+        ],
     ),
 ]
 

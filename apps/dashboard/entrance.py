@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from allauth.account.adapter import get_adapter
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -51,8 +50,6 @@ def enter(request: HttpRequest, user: User, organisation: str) -> None:
         except Conflict as error:
             messages.warning(request, error.message)
         else:
-            # its link was sent to this very address, so who opened it confirmed that
-            get_adapter().stash_verified_email(request, user.email)
             return
     found_tenant(user, organisation)
 

@@ -7,6 +7,7 @@ from allauth.socialaccount.models import SocialApp, SocialLogin
 from django.http import Http404, HttpRequest
 
 from apps.accounts import words
+from apps.accounts.invitations import confirm_address
 from apps.accounts.models import User
 from apps.dashboard.entrance import enter
 
@@ -26,6 +27,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  
         user: User = super().save_user(request, sociallogin, form)
         if form is None:
             enter(request, user, "")
+            confirm_address(user)
         return user
 
     def get_app(self, request: HttpRequest, provider: str, client_id: str | None = None) -> SocialApp:

@@ -17,9 +17,9 @@ def text(name: str, default: str | None = None) -> str:
 
 
 def integer(name: str, default: int) -> int:
-    """Return a whole number."""
+    """Return a whole number; an empty value is none."""
     raw = os.environ.get(name)
-    if raw is None:
+    if not raw:
         return default
     try:
         return int(raw)
@@ -28,9 +28,9 @@ def integer(name: str, default: int) -> int:
 
 
 def number(name: str, default: float) -> float:
-    """Return a number."""
+    """Return a number; an empty value is none."""
     raw = os.environ.get(name)
-    if raw is None:
+    if not raw:
         return default
     try:
         return float(raw)
@@ -39,9 +39,9 @@ def number(name: str, default: float) -> float:
 
 
 def flag(name: str, *, default: bool) -> bool:
-    """Return whether a variable is switched on (1, true, yes, on)."""
+    """Return whether a variable is switched on (1, true, yes, on); an empty value says nothing."""
     raw = os.environ.get(name)
-    return default if raw is None else raw.strip().lower() in {"1", "true", "yes", "on"}
+    return default if not raw else raw.strip().lower() in {"1", "true", "yes", "on"}
 
 
 def listed(name: str, default: str = "") -> list[str]:

@@ -8,7 +8,6 @@ from allauth.account.utils import user_pk_to_url_str
 from allauth.mfa.totp.internal.auth import TOTP
 from allauth.socialaccount.adapter import get_adapter
 from allauth.socialaccount.models import SocialAccount, SocialLogin
-from django.core import mail
 from django.test import Client, RequestFactory
 from playwright.sync_api import Browser, Page
 from pytest_django import Settings
@@ -18,6 +17,7 @@ from apps.accounts.models import Role, User
 from kernel.tenancy import system_scope
 from tests.apps.console.rows import Rows, fill
 from tests.browser.looking import looking
+from tests.mails import sent
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 PASSWORD = "a password of some length"
@@ -43,7 +43,7 @@ def invited(rows: Rows) -> str:
         inviter=rows.user,
         link="http://web/invitations/{token}",
     )
-    link = re.search(r"http://web(/invitations/\S+)", mail.outbox[-1].body)
+    link = re.search(r"http://web(/invitations/\S+)", str(sent()[-1].body))
     assert link is not None
     return link[1]
 

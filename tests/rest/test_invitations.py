@@ -4,13 +4,13 @@ import re
 from typing import Any
 
 import pytest
-from django.core import mail
 
 from apps.accounts import invitations
 from apps.accounts.models import Invitation, Membership, Role, User
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows
+from tests.mails import sent
 from tests.rest.conftest import Api, member
 from tests.rest.test_rest import refused
 
@@ -28,7 +28,7 @@ def test_somebody_is_asked_joins_and_is_asked_no_more(acme: Rows, owner: Api) ->
     assert invitation["inviter"] == str(acme.user.pk)
     assert owner.get("invitations")["results"][0] == invitation
     assert owner.get(f"invitations/{invitation['id']}") == invitation
-    (letter,) = mail.outbox
+    (letter,) = sent()
     assert letter.to == ["new@example.org"]
     found = re.search(r"http://testserver(/\S+)", str(letter.body))
     assert found is not None
@@ -46,8 +46,8 @@ def test_asked_again_there_is_one_invitation_and_a_new_link(acme: Rows, owner: A
     first = owner.ask("POST", "invitations", {"email": "a@example.org", "role": "viewer"}).json()
     again = owner.ask("POST", "invitations", {"email": "a@example.org", "role": "admin"}).json()
     assert (again["id"], again["role"]) == (first["id"], "admin")
-    assert len(mail.outbox) == 2
-    assert mail.outbox[0].body != mail.outbox[1].body
+    assert len(sent()) == 2
+    assert sent()[0].body != sent()[1].body
 
 
 def test_taken_back_its_link_does_nothing(acme: Rows, owner: Api) -> None:
@@ -64,7 +64,7 @@ def test_nobody_gives_a_role_above_their_own(acme: Rows, owner: Api) -> None:
     asked = {"email": "boss@example.org", "role": "owner"}
     refused(admin.ask("POST", "invitations", asked), 403, "forbidden", "role")
     assert emails(acme) == {"guest@acme.example"}
-    assert mail.outbox == []
+    assert sent() == []
     assert admin.ask("POST", "invitations", asked | {"role": "admin"}).status_code == 201
     with tenant_scope(acme.tenant.pk):
         Membership.objects.filter(user=admin.user).update(role=Role.MEMBER)
@@ -87,7 +87,7 @@ def test_a_key_that_reads_asks_nobody(acme: Rows) -> None:
         403,
         "permission_denied",
     )
-    assert mail.outbox == []
+    assert sent() == []
 
 
 @pytest.mark.parametrize(

@@ -272,7 +272,7 @@ WHITENOISE_USE_FINDERS = True
 EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
 EMAIL_FILE_PATH = ATTUNE_HOME / "mail"
 
-DEFAULT_FROM_EMAIL = env.text("MAIL_FROM", "Attune <attune@localhost>")
+DEFAULT_FROM_EMAIL = env.text("MAIL_FROM", "") or "Attune <attune@localhost>"
 EMAIL_TIMEOUT = 15
 
 # --- webhooks: private addresses are refused, but for these (10.1.0.0/16, 127.0.0.0/8 …);

@@ -1,5 +1,6 @@
 """What people are sent: each mail in the house's words, with what was done, what to do, and whom to ask."""
 
+import datetime as dt
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +14,18 @@ from allauth.core.context import request_context
 from django.conf import settings
 from django.core import mail
 from django.core.cache import cache
+from django.db import IntegrityError, transaction
 from django.test import Client, RequestFactory
+from django.utils import timezone
 
-from apps.accounts.models import User
-from kernel.tenancy import system_scope
+from apps.accounts import mails
+from apps.accounts.models import Mail, Role, User
+from apps.accounts.services import create_tenant, set_role
+from apps.dashboard import entrance
+from kernel.models import OutboxMessage
+from kernel.tenancy import system_scope, tenant_scope
+from tests.mails import sent
+from workers.mails import deliver
 
 PASSWORD = "a password of some length"
 ASK = "Attune at testserver. Questions? Ask whoever runs this installation."
@@ -93,6 +102,7 @@ def eve(db: None, valkey: object) -> User:
 def client(eve: User) -> Client:
     found = Client(headers={"User-Agent": "Lynx/2.9"})
     found.post("/accounts/login/", {"login": eve.email, "password": PASSWORD})
+    sent()
     mail.outbox.clear()
     return found
 
@@ -107,10 +117,23 @@ def visited(db: None, eve: User) -> Iterator[Any]:
         yield get_adapter(request)
 
 
+def away(settings: Any) -> None:
+    """Let the mail server be away: nothing listens on the port of the discard service."""
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
+
+
+def back(settings: Any) -> None:
+    """Let it be there again, and the waiting be over."""
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    with system_scope("tests"):
+        Mail.objects.update(due_at=timezone.now())
+
+
 def the_mail(subject: str) -> str:
     """Return the text of the only mail that was sent, which has that subject."""
-    assert [one.subject for one in mail.outbox] == [f"[Attune] {subject}"]
-    (one,) = mail.outbox
+    (one,) = sent()
+    assert one.subject == f"[Attune] {subject}"
     assert not getattr(one, "alternatives", [])
     body = str(one.body)
     assert body.endswith(f"\n\n{ASK}")
@@ -178,8 +201,8 @@ def test_signing_up_asks_whose_the_address_is(db: None, valkey: object) -> None:
 
 
 def test_a_link_that_is_sent_again_names_the_account(client: Client, eve: User) -> None:
-    sent = client.post("/accounts/email/", {"action_add": "", "email": "second@example.org"})
-    assert sent.status_code == 302
+    added = client.post("/accounts/email/", {"action_add": "", "email": "second@example.org"})
+    assert added.status_code == 302
     body = the_mail("Is this your address?")
     assert body.startswith("Somebody gave second@example.org as an address of the account eve@example.org.")
 
@@ -202,32 +225,151 @@ def test_a_code_is_sent_to_who_is_asked_once_more(client: Client) -> None:
     ((chosen, _),) = form.fields["recipient"].choices
     page = client.post("/accounts/reauthenticate/code/", {"recipient": chosen})
     assert page["Location"] == "/accounts/reauthenticate/code/confirm/"
-    (one,) = mail.outbox
+    (one,) = sent()
     code = one.subject.removeprefix("[Attune] ").removesuffix(" is your code")
     assert f"\n\n{code}\n\n" in one.body
     assert client.post("/accounts/reauthenticate/code/confirm/", {"code": code}).status_code == 302
 
 
 def test_a_changed_password_is_told_of_though_the_mail_server_is_away(
-    client: Client, eve: User, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    client: Client, eve: User, settings: Any
 ) -> None:
+    away(settings)
     change = {"oldpassword": PASSWORD, "password1": f"{PASSWORD}, new", "password2": f"{PASSWORD}, new"}
     assert client.post("/accounts/password/change/", change).status_code == 302
-    assert the_mail("Your password was changed").startswith("The password of your account was changed.")
-
-    def away(message: Any) -> None:
-        raise ConnectionRefusedError(str(message.subject))
-
-    monkeypatch.setattr(mail.EmailMessage, "send", away)
-    back = {"oldpassword": f"{PASSWORD}, new", "password1": PASSWORD, "password2": PASSWORD}
-    assert client.post("/accounts/password/change/", back).status_code == 302
     with system_scope("tests"):
         eve.refresh_from_db()
-    assert eve.check_password(PASSWORD)
-    assert "nobody was told: account/email/password_changed" in caplog.text
+    assert eve.check_password(f"{PASSWORD}, new")
+    assert sent() == []
+    back(settings)
+    assert the_mail("Your password was changed").startswith("The password of your account was changed.")
+
+
+def test_signing_up_is_whole_though_the_mail_server_is_away(eve: User, settings: Any) -> None:
+    del eve
+    away(settings)
+    browser = Client()
+    asked = {"email": "new@example.org", "password1": PASSWORD, "password2": PASSWORD}
+    assert browser.post("/accounts/signup/", asked).status_code == 302
+    assert browser.get("/")["Location"] == "/t/new/"
+    assert sent() == []
+    with system_scope("tests"):
+        (row,) = Mail.objects.all()
+    assert (row.state, row.attempts) == ("pending", 1)
+    assert row.reason.startswith("ConnectionRefusedError")
+    assert "confirm-email" not in row.sealed
+    back(settings)
+    assert "/accounts/confirm-email/" in the_mail("Welcome: is this your address?")
+
+
+def test_a_sign_up_that_breaks_leaves_nothing(eve: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    del eve
+
+    def broken(*given: Any, **named: Any) -> None:
+        raise RuntimeError("no room for a tenant")
+
+    monkeypatch.setattr(entrance, "found_tenant", broken)
+    asked = {"email": "new@example.org", "password1": PASSWORD, "password2": PASSWORD}
+    assert Client(raise_request_exception=False).post("/accounts/signup/", asked).status_code == 500
+    with system_scope("tests"):
+        assert not User.objects.filter(email="new@example.org").exists()
+        assert not EmailAddress.objects.filter(email="new@example.org").exists()
+        assert not Mail.objects.exists()
+
+
+def test_an_invitation_waits_for_the_mail_server(eve: User, settings: Any) -> None:
+    with system_scope("tests"):
+        tenant = create_tenant(slug="acme", name="Acme", actor="system:tests")
+    set_role(tenant_id=tenant.pk, user=eve, role=Role.OWNER, actor="system:tests")
+    away(settings)
+    browser = Client()
+    browser.force_login(eve)
+    page = browser.post("/t/acme/invitations", {"email": "g@example.org", "role": "member"}, follow=True)
+    assert "A mail is on its way to g@example.org." in page.content.decode()
+    assert sent() == []
+    back(settings)
+    (one,) = sent()
+    link = re.search(r"http://testserver(/invitations/\S+)", str(one.body))
+    assert link is not None
+    assert Client().get(link[1]).status_code == 200
+
+
+def test_a_mail_is_brought_once_and_its_words_are_gone(eve: User) -> None:
+    row = mails.post(kind="test", to=eve.email, subject="a\nb", text="the secret link")
+    again = {"mail_id": row.pk}
+    mails.deliver(**again)
+    mails.deliver(**again)
+    (one,) = mail.outbox
+    assert (one.subject, one.body, one.to) == ("a b", "the secret link", [eve.email])
+    assert one.extra_headers["Message-ID"] == f"<mail-{row.pk.hex}@localhost>"
+    with system_scope("tests"):
+        row.refresh_from_db()
+        assert (row.state, row.sealed, row.attempts, row.reason) == ("sent", "", 1, "")
+
+
+def test_a_mail_is_given_up_after_hours_and_its_words_are_gone(eve: User, settings: Any) -> None:
+    away(settings)
+    row = mails.post(kind="test", to=eve.email, subject="a", text="b")
+    waits = []
+    for _ in range(len(mails.RETRY_AFTER_S) + 1):
+        before = timezone.now()
+        mails.deliver(mail_id=row.pk)
+        mails.deliver(mail_id=row.pk)  # it is not due yet
+        with system_scope("tests"):
+            row.refresh_from_db()
+            waits.append(round((row.due_at - before).total_seconds()))
+            Mail.objects.update(due_at=timezone.now())
+    assert waits[:-1] == list(mails.RETRY_AFTER_S)
+    assert (row.state, row.sealed, row.attempts) == ("dead", "", 7)
+    with system_scope("tests"):
+        assert mails.ask_for_due(older_than_s=-1, limit=10) == 0
+        assert mails.prune() == 0
+        Mail.objects.update(due_at=timezone.now() - mails.KEPT)
+        assert mails.prune() == 1
+
+
+def test_a_mail_whose_worker_died_is_brought_by_another_under_the_same_id(eve: User) -> None:
+    row = mails.post(kind="test", to=eve.email, subject="a", text="b")
+    with system_scope("tests"):
+        Mail.objects.update(attempts=1, claimed_until=timezone.now() + dt.timedelta(seconds=5))
+        mails.deliver(mail_id=row.pk)  # somebody else is at it
+        assert mails.ask_for_due(older_than_s=-1, limit=10) == 0
+        assert mail.outbox == []
+        Mail.objects.update(claimed_until=timezone.now() - dt.timedelta(seconds=1))
+        OutboxMessage.objects.update(sent_at=timezone.now())
+        assert mails.ask_for_due(older_than_s=-1, limit=10) == 1
+        (told,) = OutboxMessage.objects.filter(sent_at=None)
+    deliver(**told.kwargs)
+    assert mail.outbox[0].extra_headers["Message-ID"] == f"<mail-{row.pk.hex}@localhost>"
+
+
+def test_a_mail_under_another_secret_key_is_given_up(eve: User, settings: Any) -> None:
+    row = mails.post(kind="test", to=eve.email, subject="a", text="b")
+    settings.SECRET_KEY = "another one"
+    mails.deliver(mail_id=row.pk)
+    with system_scope("tests"):
+        row.refresh_from_db()
+    assert (row.state, row.reason) == ("dead", "sealed under another SECRET_KEY")
+
+
+def test_no_tenants_scope_sees_a_mail(eve: User) -> None:
+    with system_scope("tests"):
+        tenant = create_tenant(slug="acme", name="Acme", actor="system:tests")
+    mails.post(kind="test", to=eve.email, subject="a", text="b")
+    with tenant_scope(tenant.pk):
+        assert not Mail.objects.exists()
+    with system_scope("tests"):
+        assert Mail.objects.count() == 1
+
+
+@pytest.mark.parametrize("wrong", [{"state": "lost"}, {"sealed": ""}, {"state": "sent"}, {"state": "dead"}])
+def test_no_row_waits_without_words_or_keeps_them(eve: User, wrong: dict[str, str]) -> None:
+    mails.post(kind="test", to=eve.email, subject="a", text="b")
+    with system_scope("tests"), pytest.raises(IntegrityError), transaction.atomic():
+        Mail.objects.update(**wrong)
 
 
 def test_mails_name_whom_the_installation_names(visited: Any, eve: User, settings: Any) -> None:
     settings.OPERATOR_CONTACT = "ops@example.org\nBcc: x"
     visited.send_mail("account/email/login_code", eve.email, {"code": "1"})
-    assert mail.outbox[0].body.endswith("Questions? Ask ops@example.org Bcc: x.")
+    assert sent()[0].body.endswith("Questions? Ask ops@example.org Bcc: x.")

@@ -1,11 +1,11 @@
 """Signing in, for everybody at one place."""
 
 import pytest
-from django.core import mail
 from django.test import Client
 
 from apps.accounts.services import create_user
 from kernel.tenancy import system_scope
+from tests.mails import sent
 
 pytestmark = pytest.mark.usefixtures("db", "valkey")
 PASSWORD = "correct horse battery staple"
@@ -26,7 +26,7 @@ def test_the_right_password_opens_the_page_that_was_asked_for() -> None:
     )
     assert (answer.status_code, answer["Location"]) == (302, "/console/")
     assert client.get("/console/").status_code == 200
-    assert mail.outbox == []
+    assert sent() == []
 
 
 def test_a_wrong_password_says_so_without_saying_which_part_was_wrong() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
-from apps.accounts.models import EndUser, Invitation, Membership, Role, Tenant, User
+from apps.accounts.models import EndUser, Invitation, Mail, MailState, Membership, Role, Tenant, User
 from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
 from apps.alerts.models import Alert, Attempt, Delivery, Event, Severity, WebhookEndpoint
 from apps.conversations.models import Feedback, Session, Turn, TurnState
@@ -77,6 +77,9 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
             token_sha256=hashlib.sha256(slug.encode()).digest(),
             inviter=user,
             expires_at=timezone.now() + dt.timedelta(days=1),
+        )
+        Mail.objects.create(
+            kind="invitation", recipient=f"guest@{slug}.example", state=MailState.SENT, due_at=timezone.now()
         )
         end_user = EndUser.objects.create(tenant=tenant, external_id=f"end-{slug}")
         key = ApiKey.objects.create(

@@ -4,14 +4,14 @@ import re
 from typing import Any
 
 import pytest
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value, yield_hotp_counters_from_time
-from django.core import mail
 from django.test import Client
 
 from apps.accounts.invitations import invite
 from apps.accounts.models import Invitation, Membership, Role, Tenant, User
-from apps.accounts.services import change_role, remove_member
+from apps.accounts.services import change_role, create_user, remove_member
 from apps.adapters.models import Policy
 from apps.keys.services import authenticate
 from kernel.errors import Forbidden, Unauthenticated
@@ -19,6 +19,7 @@ from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows, fill, operator
 from tests.apps.dashboard.conftest import browser, member, text_of
+from tests.mails import sent
 
 pytestmark = pytest.mark.usefixtures("db", "valkey")
 PASSWORD = "correct horse battery staple"
@@ -34,7 +35,7 @@ def sign_up(client: Client, email: str, organisation: str = "") -> Any:
 def invited(client: Client, email: str, role: str = "member") -> str:
     """Invite somebody; returns the path of the link in the mail."""
     client.post("/t/acme/invitations", {"email": email, "role": role})
-    link = re.search(r"http://testserver(/invitations/\S+)", mail.outbox[-1].body)
+    link = re.search(r"http://testserver(/invitations/\S+)", str(sent()[-1].body))
     assert link is not None
     return link[1]
 
@@ -98,6 +99,68 @@ def test_closed_sign_up_lets_in_who_was_invited(settings: Any) -> None:
     assert guest.get(link).status_code == 404  # it works once
 
 
+def confirm(client: Client) -> None:
+    """Open the newest link for an address."""
+    link = re.search(r"http://testserver(/accounts/confirm-email/\S+)", str(sent()[-1].body))
+    assert link is not None
+    client.post(link[1])
+
+
+def sign_in(client: Client, email: str) -> Any:
+    return client.post("/accounts/login/", {"login": email, "password": PASSWORD})
+
+
+def test_nobody_is_in_before_the_address_is_confirmed_where_that_is_mandatory(settings: Any) -> None:
+    settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+    client = Client()
+    assert sign_up(client, "eve@example.org", "Eve & Co.")["Location"] == "/accounts/confirm-email/"
+    assert "Look into your mail" in text_of(client, "/accounts/confirm-email/")
+    for path in ("/", "/t/eve-co/", "/t/eve-co/keys"):
+        assert client.get(path)["Location"].startswith("/accounts/login/"), path
+    assert sign_in(client, "eve@example.org")["Location"] == "/accounts/confirm-email/"
+    assert client.get("/t/eve-co/")["Location"].startswith("/accounts/login/")
+    confirm(client)
+    sign_in(client, "eve@example.org")
+    assert client.get("/")["Location"] == "/t/eve-co/"
+    assert "You are owner of eve-co." in text_of(client, "/t/eve-co/")
+
+
+@pytest.mark.parametrize("verification", ["mandatory", "optional"])
+def test_whoever_came_by_an_invitation_showed_the_address_already(
+    acme: Rows, settings: Any, verification: str
+) -> None:
+    settings.ACCOUNT_EMAIL_VERIFICATION = verification
+    guest = Client()
+    guest.get(invited(browser(acme.user), "guest@example.org"))
+    brought = len(sent())
+    assert sign_up(guest, "guest@example.org")["Location"] == "/"
+    assert guest.get("/")["Location"] == "/t/acme/"
+    assert EmailAddress.objects.get(email="guest@example.org").verified
+    assert len(sent()) == brought
+
+
+@pytest.mark.parametrize("verification", ["mandatory", "optional"])
+def test_an_invitation_shows_no_other_address(acme: Rows, settings: Any, verification: str) -> None:
+    settings.ACCOUNT_EMAIL_VERIFICATION = verification
+    other = Client()
+    other.get(invited(browser(acme.user), "guest@example.org"))
+    sign_up(other, "other@example.org")
+    assert not EmailAddress.objects.get(email="other@example.org").verified
+    assert not EmailAddress.objects.filter(email="guest@example.org").exists()
+    with system_scope("look"):
+        assert User.objects.get(email="other@example.org").memberships.get().tenant.slug == "other"
+    with tenant_scope(acme.tenant.pk):
+        assert Invitation.objects.get(email="guest@example.org").accepted_at is None
+
+
+def test_the_first_operator_signs_in_without_a_mail(settings: Any) -> None:
+    settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+    with system_scope("tests"):
+        create_user(email="ada@example.org", password=PASSWORD, operator=True, actor="system:test")
+    assert sign_in(Client(), "ada@example.org")["Location"] == "/"
+    assert sent() == []
+
+
 def test_an_invitation_is_for_one_address(acme: Rows) -> None:
     link = invited(browser(acme.user), "guest@example.org", "admin")
     with system_scope("tests"):
@@ -130,7 +193,7 @@ def test_who_may_invite_whom(acme: Rows) -> None:
     assert admin.post("/t/acme/invitations", {**body, "role": "owner"}).status_code == 404
     assert admin.post("/t/acme/invitations", body).status_code == 302
     assert browser(acme.user).post("/t/acme/invitations", {**body, "email": "x"}).status_code == 302
-    assert len(mail.outbox) == 1
+    assert len(sent()) == 1
 
 
 def test_nobody_is_asked_in_as_more_than_who_asks(acme: Rows) -> None:
@@ -141,7 +204,7 @@ def test_nobody_is_asked_in_as_more_than_who_asks(acme: Rows) -> None:
     viewer = member(acme.tenant, Role.VIEWER)
     with pytest.raises(Forbidden):
         invite(tenant=acme.tenant, email="x@example.org", role=Role.VIEWER, inviter=viewer, link="{token}")
-    assert mail.outbox == []
+    assert sent() == []
 
 
 @pytest.mark.parametrize(

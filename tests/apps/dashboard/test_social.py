@@ -26,6 +26,7 @@ from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows
 from tests.apps.dashboard.conftest import browser
 from tests.apps.dashboard.test_entrance import PASSWORD, invited, sign_up
+from tests.mails import sent
 
 pytestmark = pytest.mark.usefixtures("db", "valkey")
 
@@ -126,9 +127,11 @@ def person(email: str = "eve@example.org", password: str | None = PASSWORD) -> U
 @pytest.mark.parametrize(
     ("through", "away"), [("google", "https://accounts.google.com/"), ("github", "https://github.com/")]
 )
+@pytest.mark.parametrize("verification", ["mandatory", "optional"])
 def test_a_verified_address_makes_an_account_with_a_tenant(
-    provider: Provider, through: str, away: str
+    provider: Provider, settings: Any, through: str, away: str, verification: str
 ) -> None:
+    settings.ACCOUNT_EMAIL_VERIFICATION = settings.SOCIALACCOUNT_EMAIL_VERIFICATION = verification
     client = Client()
     page = client.get("/accounts/login/")
     assert f'action="/accounts/{through}/login/?process=login"' in page.content.decode()
@@ -172,6 +175,32 @@ def test_an_unverified_address_stays_unverified(provider: Provider) -> None:
     provider.verified = False
     come_back(Client(), "github")
     assert not EmailAddress.objects.filter(verified=True).exists()
+
+
+def test_an_unverified_address_waits_for_the_link_where_that_is_mandatory(
+    provider: Provider, settings: Any
+) -> None:
+    settings.ACCOUNT_EMAIL_VERIFICATION = settings.SOCIALACCOUNT_EMAIL_VERIFICATION = "mandatory"
+    provider.verified = False
+    client = Client()
+    assert come_back(client, "github").redirect_chain[-1][0] == "/accounts/confirm-email/"
+    assert client.get("/")["Location"].startswith("/accounts/login/")
+    link = re.search(r"http://testserver(/accounts/confirm-email/\S+)", str(sent()[-1].body))
+    assert link is not None
+    client.post(link[1])
+    assert come_back(client, "github").redirect_chain[-1][0] == "/t/eve/"
+
+
+@pytest.mark.parametrize("verified", [True, False])
+def test_who_was_invited_needs_no_second_link_through_the_other_side(
+    provider: Provider, acme: Rows, settings: Any, verified: bool
+) -> None:
+    settings.ACCOUNT_EMAIL_VERIFICATION = settings.SOCIALACCOUNT_EMAIL_VERIFICATION = "mandatory"
+    provider.email, provider.verified = "guest@example.org", verified
+    guest = Client()
+    guest.get(invited(browser(acme.user), "guest@example.org"))
+    assert come_back(guest, "google").redirect_chain[-1][0] == "/t/acme/"
+    assert EmailAddress.objects.get(email="guest@example.org").verified
 
 
 def test_who_was_invited_joins_through_the_other_side_too(

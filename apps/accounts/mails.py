@@ -1,0 +1,127 @@
+"""Mails to people: written down in the transaction of what they speak of, brought by a worker, tried again.
+
+A mail server that is away holds up nobody. What a mail says may open an account (links, codes), so it is sealed, and
+gone from its row once that is over. A worker that dies between sending and writing it down sends it again, under the
+same Message-ID.
+"""
+
+import datetime as dt
+import json
+import logging
+import uuid
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.db import transaction
+from django.db.models import Q
+
+from apps.accounts.models import Mail, MailState
+from kernel import clock, outbox
+from kernel.sealing import Unreadable, seal, unseal
+from kernel.tenancy import system_scope
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER_S = (5.0, 60.0, 300.0, 1800.0, 7200.0, 18_000.0)
+"""After each failure: seven hours in all, less than any link or invitation lasts."""
+CLAIM_S = 60.0
+KEPT = dt.timedelta(days=7)  # the row, without its words, once it is over
+_PURPOSE = "accounts.mail"
+
+
+def post(*, kind: str, to: str, subject: str, text: str) -> Mail:
+    """Write a mail down and announce it, in the caller's transaction where there is one. `kind` says in a word what it is."""
+    sealed = seal(json.dumps([" ".join(subject.split()), text]).encode(), purpose=_PURPOSE)
+    with system_scope("a mail to a person"), transaction.atomic():
+        row = Mail.objects.create(kind=kind[:100], recipient=to, sealed=sealed, due_at=clock.now())
+        _announce(row)
+    return row
+
+
+def deliver(*, mail_id: uuid.UUID) -> None:
+    """Try a mail that is due; does nothing where it is not, or somebody else is at it."""
+    row = _claim(mail_id)
+    if row is None:
+        return
+    reason, hopeless = "", False
+    try:
+        _send(row)
+    except Unreadable as error:
+        reason, hopeless = str(error), True
+    except (OSError, ValueError) as error:  # smtplib's errors are OSError too
+        reason = f"{type(error).__name__}: {error}"[:300]
+    _record(row, reason, hopeless=hopeless)
+
+
+def ask_for_due(*, older_than_s: float, limit: int) -> int:
+    """Announce mails that were due this long ago and that nobody tries; return how many. Needs the system scope."""
+    now = clock.now()
+    with transaction.atomic():
+        due = list(
+            Mail.objects.filter(state=MailState.PENDING, due_at__lt=now - dt.timedelta(seconds=older_than_s))
+            .filter(Q(claimed_until=None) | Q(claimed_until__lt=now))
+            .order_by("due_at")[:limit]
+        )
+        for row in due:
+            _announce(row)
+    return len(due)
+
+
+def prune() -> int:
+    """Delete the rows of mails that were over long ago; return how many. Needs the system scope."""
+    over = Mail.objects.exclude(state=MailState.PENDING).filter(due_at__lt=clock.now() - KEPT)
+    return over.delete()[0]
+
+
+def _announce(row: Mail, *, delay_s: float = 0.0) -> None:
+    outbox.enqueue(
+        task="workers.mails.deliver",
+        queue="judge",  # the one for waiting on others
+        tenant_id=None,
+        kwargs={"mail_id": str(row.pk)},
+        dedupe_key=f"mail:{row.pk}",
+        delay_s=delay_s,
+    )
+
+
+def _claim(mail_id: uuid.UUID) -> Mail | None:
+    now = clock.now()
+    with system_scope("a mail to a person"), transaction.atomic():
+        row = (
+            Mail.objects.select_for_update(skip_locked=True)
+            .filter(pk=mail_id, state=MailState.PENDING, due_at__lte=now)
+            .filter(Q(claimed_until=None) | Q(claimed_until__lt=now))
+            .first()
+        )
+        if row is not None:
+            row.attempts += 1
+            row.claimed_until = now + dt.timedelta(seconds=CLAIM_S)
+            row.save(update_fields=["attempts", "claimed_until"])
+    return row
+
+
+def _send(row: Mail) -> None:
+    subject, text = json.loads(unseal(row.sealed, purpose=_PURPOSE))
+    domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">")
+    headers = {"Message-ID": f"<mail-{row.pk.hex}@{domain}>"}
+    EmailMessage(subject=subject, body=text, to=[row.recipient], headers=headers).send()
+
+
+def _record(claimed: Mail, reason: str, *, hopeless: bool) -> None:
+    """Write down what came of an attempt: brought, another try, or given up."""
+    with system_scope("a mail to a person"), transaction.atomic():
+        row = Mail.objects.select_for_update().filter(pk=claimed.pk, state=MailState.PENDING).first()
+        if row is None or row.attempts != claimed.attempts:  # somebody else's by now
+            return
+        row.claimed_until, row.reason = None, reason
+        if not reason:
+            row.state, row.sealed = MailState.SENT, ""
+        elif hopeless or row.attempts > len(RETRY_AFTER_S):
+            logger.error("a mail (%s) is given up: %s", row.kind, reason)
+            row.state, row.sealed = MailState.DEAD, ""
+        else:
+            wait_s = RETRY_AFTER_S[row.attempts - 1]
+            logger.warning("a mail (%s) is tried again in %.0f s: %s", row.kind, wait_s, reason)
+            row.due_at = clock.now() + dt.timedelta(seconds=wait_s)
+            _announce(row, delay_s=wait_s)
+        row.save()
