@@ -54,7 +54,7 @@ class ConfirmReauthenticationCodeForm(InOurWords, account.ConfirmReauthenticatio
 
 
 class LinkedSignupForm(InOurWords, linked.SignupForm):  # type: ignore[misc]
-    """A new account for who comes from a provider: all of it or nothing."""
+    """A new account for who comes from elsewhere: all or nothing."""
 
     def save(self, request: HttpRequest) -> User:
         """Make the account."""

@@ -135,7 +135,7 @@ def accept(*, token: str, user: User) -> Membership:
 
 
 def confirm_address(user: User) -> None:
-    """Take the address of a new account to be confirmed where an invitation that was mailed to it let them in."""
+    """Take the address of a new account to be confirmed where an invitation mailed to it let them in."""
     with system_scope("by which invitation somebody came"):
         joined = Membership.objects.filter(user=user).values("tenant")
         if Invitation.objects.filter(email=user.email, accepted_at__isnull=False, tenant__in=joined).exists():

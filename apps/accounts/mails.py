@@ -1,8 +1,8 @@
 """Mails to people: written down in the transaction of what they speak of, brought by a worker, tried again.
 
-A mail server that is away holds up nobody. What a mail says may open an account (links, codes), so it is sealed, and
-gone from its row once that is over. A worker that dies between sending and writing it down sends it again, under the
-same Message-ID.
+A mail server that is away holds up nobody. What a mail says may open an account (links, codes), so it is
+sealed, and gone from its row once that is over. A worker that dies between sending and writing it down sends
+it again, under the same Message-ID.
 """
 
 import datetime as dt
@@ -30,7 +30,10 @@ _PURPOSE = "accounts.mail"
 
 
 def post(*, kind: str, to: str, subject: str, text: str) -> Mail:
-    """Write a mail down and announce it, in the caller's transaction where there is one. `kind` says in a word what it is."""
+    """Write a mail down and announce it, in the caller's transaction where there is one.
+
+    `kind` says in a word what it is.
+    """
     sealed = seal(json.dumps([" ".join(subject.split()), text]).encode(), purpose=_PURPOSE)
     with system_scope("a mail to a person"), transaction.atomic():
         row = Mail.objects.create(kind=kind[:100], recipient=to, sealed=sealed, due_at=clock.now())
@@ -54,7 +57,10 @@ def deliver(*, mail_id: uuid.UUID) -> None:
 
 
 def ask_for_due(*, older_than_s: float, limit: int) -> int:
-    """Announce mails that were due this long ago and that nobody tries; return how many. Needs the system scope."""
+    """Announce mails that were due this long ago and that nobody tries; return how many.
+
+    Needs the system scope.
+    """
     now = clock.now()
     with transaction.atomic():
         due = list(
