@@ -115,7 +115,8 @@ class MemoryChangeSerializer(SomethingSaid):
 
     text = serializers.CharField(min_length=SHORTEST, max_length=LONGEST, required=False)
     pinned = serializers.BooleanField(
-        required=False, help_text="Comes first, and nothing that is overheard replaces it."
+        required=False,
+        help_text="Comes first, is told until it is unpinned, and nothing that is overheard replaces it.",
     )
 
 

@@ -32,6 +32,7 @@ class Wanted:
     revision: int
     words: str
     is_learned: bool
+    is_pinned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,9 @@ class Standing:
 
     @property
     def is_learned(self) -> bool:
-        """Return whether nothing of it stands in prompts any more."""
-        return all(one.is_learned for one in self.wanted)
+        """Return whether nothing of it stands in prompts any more but what is pinned."""
+        said = [one for one in self.wanted if not one.is_pinned]
+        return bool(said) and all(one.is_learned for one in said)
 
 
 def standing(policy: Policy) -> Standing | str:
@@ -85,7 +87,8 @@ def standing(policy: Policy) -> Standing | str:
     if not found:
         return "what is wanted holds personal data: it is told, not taught"
     wanted = tuple(
-        Wanted(row.id, row.revision, row.words, row.state == PreferenceState.LEARNED) for row in found[:_MOST]
+        Wanted(row.id, row.revision, row.words, row.state == PreferenceState.LEARNED, row.pinned)
+        for row in found[:_MOST]
     )
     return Standing(person, tuple(sorted(wanted, key=lambda one: one.id)))
 
@@ -111,7 +114,7 @@ def current_lesson(policy: Policy, stands: Standing) -> Lesson:
         others.exclude(state=LessonState.ENDED).update(
             state=LessonState.ENDED, reason="something else is wanted now", changed_at=timezone.now()
         )
-        lesson, is_new = Lesson.objects.get_or_create(
+        row, is_new = Lesson.objects.get_or_create(
             policy=policy,
             key=stands.key,
             defaults={
@@ -121,17 +124,34 @@ def current_lesson(policy: Policy, stands: Standing) -> Lesson:
                 "entries": stands.entries,
             },
         )
+        lesson = Lesson.objects.select_for_update(of=("self",)).get(pk=row.pk)
         state = LessonState(lesson.state)
         if not stands.is_learned:
             if state in (LessonState.ENDED, LessonState.HELD):
                 state = LessonState.TEACHING
+                _begin_anew(lesson)
         elif is_new or state != LessonState.TEACHING:
             # what left the prompt while it was taught is taught on until no version is better
             state = LessonState.HELD
         if state != lesson.state:
             lesson.state, lesson.reason, lesson.without_gain = state, "", 0
-            lesson.save(update_fields=["state", "reason", "without_gain", "changed_at"])
+            lesson.save()
     return lesson
+
+
+def is_measured(lesson: Lesson) -> bool:
+    """Return whether it is known what the next version of a lesson is held against."""
+    return "best" in lesson.figures
+
+
+def _begin_anew(lesson: Lesson) -> None:
+    """Leave it to be measured what a reopened lesson begins at.
+
+    Another version answers by now, perhaps, and the best of then is what that one's lineage had left behind:
+    a version of today would be held against it. The yardstick is of the base and the same words, and stays.
+    """
+    lesson.figures.pop("best", None)
+    lesson.best = lesson.best_score = None
 
 
 def end_lessons(policy: Policy, reason: str) -> None:

@@ -66,9 +66,12 @@ class Preference(TenantModel):
         help_text="Off: it may be about one answer only, and is told once two sessions said it.",
     )
     pinned = models.BooleanField(
-        default=False, help_text="Comes first, and nothing that is overheard replaces it."
+        default=False,
+        help_text="Comes first, is told until it is unpinned, and nothing that is overheard replaces it.",
     )
-    revision = models.PositiveIntegerField(default=1, help_text="Grows with every edit.")
+    revision = models.PositiveIntegerField(
+        default=1, help_text="Grows with every edit, and where it is asked for again after it was not told."
+    )
     superseded_by = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="supersedes")
     held_by = models.ForeignKey(
         AdapterVersion,
@@ -96,6 +99,10 @@ class Preference(TenantModel):
             models.CheckConstraint(
                 condition=~Q(state=PreferenceState.DELETED) | Q(own_words="", pinned=False),
                 name="preference_deleted_has_no_words",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=PreferenceState.LEARNED) | Q(pinned=False),
+                name="preference_pinned_is_told",
             ),
             models.CheckConstraint(
                 condition=Q(superseded_by__isnull=True) | Q(state=PreferenceState.SUPERSEDED),

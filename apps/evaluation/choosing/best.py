@@ -32,7 +32,7 @@ def follow_pointer(lesson: Lesson) -> bool:
     """Let a lesson's best be one of the live version's lineage, where it is none;
     return whether it was another one.
 
-    The caller has the lesson locked, its yardstick measured, and saves it. What was counted against the one
+    The caller has the lesson locked and measured, and saves it. What was counted against the one
     that is left counts no more: a plateau of versions that were held against it is none. One that was chosen
     and is not live yet stays.
     """

@@ -29,7 +29,7 @@ from apps.evaluation.choosing.figures import (
 from apps.evaluation.choosing.measure import Interrupted, Teacher, measure_teacher, measure_version
 from apps.learning.models import Sample
 from apps.memory import services as memory
-from apps.memory.lessons import Standing, standing
+from apps.memory.lessons import Standing, is_measured, standing
 from apps.memory.models import Lesson, LessonState, Preference, PreferenceState
 
 logger = logging.getLogger(__name__)
@@ -50,17 +50,20 @@ def one_place() -> int:
 
 
 def prepare(*, policy: Policy, stands: Standing, room: Room) -> None:
-    """Measure what the lesson of what stands is measured by, where that was not done yet.
+    """Measure what the lesson of what stands is measured by, and begins at, where that was not done yet.
 
     Where being told makes no difference to the base's own replies, nothing can be learned from it: the lesson ends on
     its plateau, and says so. Raises Interrupted, or what the engine's client raises.
     """
     lesson = Lesson.objects.filter(policy=policy, key=stands.key, state=LessonState.TEACHING).first()
-    if lesson is None or "yardstick" in lesson.figures:
+    if lesson is None or is_measured(lesson):
         return
     began = time.monotonic()
     url = engine_for(policy.live)
-    teacher = measure_teacher(url=url, hint=stands.hint, room=room)
+    if "yardstick" in lesson.figures:  # reopened
+        teacher = _teacher_of(lesson)
+    else:
+        teacher = measure_teacher(url=url, hint=stands.hint, room=room)
     start = teacher.yardstick.untold  # the bare base was measured just now
     if policy.live is not None:
         start = measure_version(url=url, version=policy.live, hint=stands.hint, teacher=teacher, room=room)
@@ -68,12 +71,12 @@ def prepare(*, policy: Policy, stands: Standing, room: Room) -> None:
     with transaction.atomic():
         teaching = Lesson.objects.filter(pk=lesson.pk, state=LessonState.TEACHING)
         held = teaching.select_for_update(of=("self",)).first()
-        if held is None or "yardstick" in held.figures:  # over, or measured by somebody else, meanwhile
+        if held is None or is_measured(held):  # over, or measured by somebody else, meanwhile
             return
         held.figures = {
             **_teacher_json(teacher),
             "best": start.to_json(),
-            "course": [step(policy.live, start, START, is_best=True)],
+            "course": [*held.figures.get("course", ()), step(policy.live, start, START, is_best=True)],
         }
         held.best, held.best_score = policy.live, start.closeness
         if not teacher.yardstick.is_telling:
@@ -95,7 +98,7 @@ def check_measurable(version: AdapterVersion) -> None:
     lesson = _lesson(version.policy, stands)
     if lesson is None or lesson.state != LessonState.TEACHING:  # nobody measures for a lesson that is over
         return
-    if "yardstick" not in lesson.figures and _age_s(version) <= FORGOTTEN_S:
+    if not is_measured(lesson) and _age_s(version) <= FORGOTTEN_S:
         raise Interrupted("what it is measured by is measured first", retry_after_s=5.0)
 
 
@@ -119,7 +122,7 @@ def choose(version: AdapterVersion) -> str:
     if taught:
         prepare(policy=policy, stands=stands, room=room)  # done long ago, unless nobody came to it
     lesson = _lesson(policy, stands)
-    if lesson is None or "yardstick" not in lesson.figures:
+    if lesson is None or not is_measured(lesson):
         return _leave(version, NOT_MEASURED) if taught else ""
     if not (taught or stands.is_learned):
         return ""
@@ -186,8 +189,9 @@ def _age_s(version: AdapterVersion) -> float:
 def settle(policy: Policy, stands: Standing) -> None:
     """Take out of the prompt what the live version does without being told; may be done again at any time.
 
-    Teaching goes on until no version is better: passing as often as the teacher on sixteen questions is enough to do without
-    being told, and not the best that can be had.
+    Teaching goes on until no version is better: passing as often as the teacher on sixteen questions is
+    enough to do without being told, and not the best that can be had. What answered when it was asked for takes
+    nothing out, however it measures: the person has said that it does not do it.
     """
     if stands.is_learned:
         return
@@ -197,23 +201,26 @@ def settle(policy: Policy, stands: Standing) -> None:
             .filter(policy=policy, key=stands.key, state__in=(LessonState.TEACHING, LessonState.PLATEAU))
             .first()
         )
-        if lesson is None or "yardstick" not in lesson.figures:
+        if lesson is None or not is_measured(lesson):
             return
         if follow_pointer(lesson):
             lesson.save()
-        if policy.live is None or lesson.best_id != policy.live_id:
+        live = policy.live
+        if live is None or lesson.best_id != live.pk or live.created_at < lesson.created_at:
             return
         teacher, best = _teacher_of(lesson), Measured.from_json(lesson.figures["best"])
         if not holds(best, teacher.yardstick):
             return
         # held until the commit: whoever moves the pointer off this lineage afterwards finds what was taken out
-        live = Policy.objects.select_for_update(of=("self",), no_key=True).values_list("live_id", flat=True)
-        if live.get(pk=policy.pk) != policy.live_id:
+        pointer = Policy.objects.select_for_update(of=("self",), no_key=True).values_list(
+            "live_id", flat=True
+        )
+        if pointer.get(pk=policy.pk) != live.pk:
             return
         reason = (
             f"{best.passes} of {best.of} held-out replies pass untold, {teacher.yardstick.told.passes} told"
         )
-        if not memory.retire(entries=stands.entries, version=policy.live, reason=reason):
+        if not memory.retire(entries=stands.entries, version=live, reason=reason):
             return  # something else is wanted by now
         if lesson.state == LessonState.PLATEAU:
             lesson.state = LessonState.HELD
@@ -227,7 +234,7 @@ def look_at_pointer(*, policy_id: uuid.UUID) -> None:
     with transaction.atomic():
         lessons = Lesson.objects.select_for_update(of=("self",)).filter(policy_id=policy_id)
         lesson = lessons.exclude(state=LessonState.ENDED).first()
-        if lesson is not None and "yardstick" in lesson.figures and follow_pointer(lesson):
+        if lesson is not None and is_measured(lesson) and follow_pointer(lesson):
             lesson.save()
             logger.info(
                 "policy %s: the best of its lesson is %s now", policy_id, lesson.best or "the bare base"
@@ -250,6 +257,8 @@ def _decide(
             return _not_chosen(said, taught=taught)
         if taught and (unwanted := _why_unwanted(version, standing(version.policy))):
             return _leave(version, unwanted)
+        if not is_measured(lesson):  # it was over, and was reopened
+            raise Interrupted("what it is held against is measured first", retry_after_s=5.0)
         follow_pointer(lesson)
         best = Measured.from_json(lesson.figures["best"])
         nothing = "" if yardstick.is_telling else NOT_TELLING
@@ -257,7 +266,7 @@ def _decide(
         goes_live = not (why and taught)
         # as it is now: it may have left the prompt, or come back, while the version was measured
         wanted = Preference.objects.filter(pk__in=[one["id"] for one in lesson.entries])
-        learned = not wanted.filter(state=PreferenceState.ACTIVE).exists()
+        learned = not wanted.filter(state=PreferenceState.ACTIVE, pinned=False).exists()
         fallen = learned and goes_live and has_fallen(now, yardstick)
         is_best = fallen or (taught and not why)
         lesson.figures["course"].append(step(version, now, why or BETTER, is_best=is_best))

@@ -55,7 +55,8 @@ def add_preference(
 def edit_preference(
     *, preference_id: uuid.UUID, user_id: uuid.UUID | None, text: str | None, pinned: bool | None, actor: str
 ) -> Preference:
-    """Change the words of a preference, or pin and unpin it. What is edited or pinned is told again.
+    """Change the words of a preference, or pin and unpin it. What is edited or pinned is told again;
+    what is pinned until it is unpinned, whatever the weights hold.
 
     `user_id`: whose it must be; None is anybody of the tenant in scope. Raises NotFound, InvalidInput,
     RefusedText or, where another one says the same, Conflict.
@@ -78,9 +79,10 @@ def edit_preference(
             wishes.put(row, wish.words)
         if pinned is not None and pinned != row.pinned:
             row.pinned = pinned
-            row.save(update_fields=["pinned", "changed_at"])
             if pinned and row.state != PreferenceState.ACTIVE:
-                revive(row)
+                revive(row, asked_again=True)
+            else:
+                row.save(update_fields=["pinned", "changed_at"])
         if wish is not None or pinned:
             wishes.settle(row, by_hand=True)
         _audit(row, "memory.edit", actor, {"words": wish is not None, "pinned": row.pinned})

@@ -87,9 +87,9 @@ def _heard(wishes: Wishes, turn: Turn, wish: Wish, source: Source) -> Preference
     if row is None:
         row = create(wishes.person, wish, source=source, typed=False)
     elif row.state == PreferenceState.LEARNED:
-        revive(row, "asked for again")
+        revive(row, "asked for again", asked_again=True)
     elif row.state == PreferenceState.SUPERSEDED:
-        revive(row)
+        revive(row, asked_again=True)
     grounds = [(turn.pk, words)]
     if words and not row.evidence.exclude(words="").exists():
         # the oldest one has the words that are told: those without any come after it

@@ -24,11 +24,20 @@ def create(person: Person, wish: Wish, *, source: Source, typed: bool, pinned: b
     )
 
 
-def revive(row: Preference, reason: str = "") -> None:
-    """Tell a preference again."""
+def revive(row: Preference, reason: str = "", *, asked_again: bool = False) -> None:
+    """Tell a preference again, pinned or not as the row says.
+
+    `asked_again`: a person says that what answers does not do it. What was measured of these words until then
+    counts for nothing: they begin a lesson of their own.
+    """
     row.state, row.superseded_by, row.reason = PreferenceState.ACTIVE, None, reason
     row.held_by = row.held_since = None
-    row.save(update_fields=["state", "superseded_by", "held_by", "held_since", "reason", "changed_at"])
+    row.revision += asked_again
+    row.save(
+        update_fields=[
+            *("state", "superseded_by", "held_by", "held_since", "reason", "pinned", "revision", "changed_at")
+        ]
+    )
 
 
 def bury(row: Preference, reason: str) -> None:

@@ -44,6 +44,7 @@ _HELD_ELSEWHERE = """
 def retire(*, entries: Sequence[Mapping[str, Any]], version: AdapterVersion, reason: str) -> int:
     """Take active preferences out of the prompt: `version` does without being told. Returns how many.
 
+    What is pinned stays.
     `entries`: {id, revision} of each, as they were when that was measured. Where one says something else by
     now, or is gone, none is taken out, and 0 is returned.
     """
@@ -55,7 +56,7 @@ def retire(*, entries: Sequence[Mapping[str, Any]], version: AdapterVersion, rea
         }
         if {key: row.revision for key, row in said.items()} != wanted:
             return 0
-        rows = [row for row in said.values() if row.state == PreferenceState.ACTIVE]
+        rows = [row for row in said.values() if row.state == PreferenceState.ACTIVE and not row.pinned]
         for row in rows:
             row.state, row.held_by, row.reason = PreferenceState.LEARNED, version, reason[:200]
             row.held_since = timezone.now()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from pytest_django import Settings
 
 from apps.accounts.models import EndUser
@@ -475,7 +476,10 @@ def test_learned_ones_leave_the_prompt_and_come_back_when_asked_for_again(somebo
     assert kept(somebody)[0].held_by_id is None
 
     with tenant_scope(somebody.tenant.id):
-        services.retire(entries=[said(row)], version=version, reason="passes as often")
+        (again,) = kept(somebody)
+        assert again.revision == 2  # what was measured before it was asked for again takes nothing out
+        assert services.retire(entries=[said(row)], version=version, reason="as before") == 0
+        services.retire(entries=[said(again)], version=version, reason="passes as often")
         assert services.bring_back(preference_ids=[row.id], reason="fell") == 1
     assert words_told(somebody) == [HINT]
 
@@ -557,3 +561,13 @@ def test_two_rows_of_one_person_never_say_the_same(somebody: Somebody) -> None:
         ):
             with pytest.raises(DatabaseError), transaction.atomic():
                 Preference.objects.filter(id=row.id).update(**broken)
+
+
+def test_what_is_pinned_is_never_out_of_the_prompt_as_learned(somebody: Somebody) -> None:
+    row = add(somebody, "Be brief.")
+    with (
+        tenant_scope(somebody.tenant.id),
+        pytest.raises(IntegrityError, match="preference_pinned_is_told"),
+        transaction.atomic(),
+    ):
+        Preference.objects.filter(pk=row.pk).update(pinned=True, state="learned", held_since=timezone.now())
