@@ -10,7 +10,7 @@ from apps.adapters.models import Policy
 from apps.conversations.quiet import room_beside_people
 from apps.evaluation.choosing import gate
 from apps.learning.shadow.due import candidates, drop_outdated
-from apps.learning.shadow.plan import Wave, next_wave, step_is_under_way
+from apps.learning.shadow.plan import Wave, next_wave, step_is_under_way, why_not_taught
 from apps.learning.shadow.rollouts import roll_out
 from apps.memory.lessons import standing
 from kernel.errors import AttuneError
@@ -72,7 +72,7 @@ def teach_once(policy_id: uuid.UUID) -> bool:
         if isinstance(wave, Wave):
             made = roll_out(wave, room=room_beside_people)
             logger.info("policy %s: %d shadow samples", policy_id, made)
-        if not isinstance(stands, str) and step_is_under_way(policy):
+        if not isinstance(stands, str) and step_is_under_way(policy) and not why_not_taught(policy):
             gate.prepare(policy=policy, stands=stands, room=room_beside_people)
     except AttuneError as error:  # an engine that is away or refuses, or somebody who asks
         logger.info("policy %s is not taught now: %s", policy.pk, error.message)

@@ -18,7 +18,7 @@ class Use:
     shadow: bool
     """Whether its weights take preferences over in quiet minutes."""
     shadow_tokens_per_day: int
-    """The most that shadow rollouts write in 24 hours."""
+    """The most that shadow rollouts, and choosing what they taught, write in 24 hours."""
     shadow_from_hour: int | None
     """Shadow rollouts begin at this hour, UTC; None: at any."""
     shadow_until_hour: int | None

@@ -1,7 +1,9 @@
 """Which version goes live: held-out questions decide, and the teacher itself is the yardstick.
 
     yardstick   what the base writes to the choosing questions with the wishes in the prompt, and without
+    wanted      whether what a version was taught is still what is wanted
     measure     what a version writes without, how often that passes, and whether anything else was lost
+    giving way  how long measuring waits for people, and that it comes to its end
     decide      better than the best so far and nothing lost: it goes live; else the best stays
     best        which that is once the pointer was moved: what its lineage left behind is no best any more
     gate        the rows: gate results, the lesson's course, what leaves the prompt and what comes back

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from django.utils import timezone
+
 from apps.adapters.models import AdapterVersion, Policy, VersionState
 from apps.adapters.selectors import lineage_of
 from apps.evaluation.choosing.figures import NOT_TELLING, Measured
@@ -23,9 +25,20 @@ _FIGURES = tuple(one.name for one in fields(Measured))
 def step(
     version: AdapterVersion | None, measured: Measured, outcome: str, *, is_best: bool
 ) -> dict[str, Any]:
-    """Return what a lesson's course keeps of a version; None is the bare base."""
-    number = version.number if version is not None else 0
-    return {"version": number, "outcome": outcome, "best": is_best, **measured.to_json()}
+    """Return what a lesson's course keeps of a version; None is the bare base, which the yardstick measured."""
+    number, written = (version.number, measured.written) if version is not None else (0, 0)
+    return {
+        "version": number,
+        "outcome": outcome,
+        "best": is_best,
+        **spent(written),
+        **measured.to_json(),
+    }
+
+
+def spent(tokens: int) -> dict[str, Any]:
+    """Return when so many tokens were written to measure something, as `choosing_tokens` reads it."""
+    return {"at": timezone.now().isoformat(), "written": tokens}
 
 
 def follow_pointer(lesson: Lesson) -> bool:

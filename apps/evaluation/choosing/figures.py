@@ -42,6 +42,11 @@ class Measured:
     """Statements of the neutral set whose right ending is the likelier one."""
     general_of: int
 
+    @property
+    def written(self) -> int:
+        """Return how many tokens the replies had."""
+        return round(self.of * self.mean_tokens)
+
     def to_json(self) -> dict[str, Any]:
         """Return the values as plain data."""
         return asdict(self)

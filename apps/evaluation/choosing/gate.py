@@ -6,17 +6,15 @@ import uuid
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, GateResult, Policy, VersionState
 from apps.adapters.placement import engine_for
 from apps.adapters.publishing import HELD_OUT, why_left_behind
-from apps.conversations.models import TurnKind
 from apps.conversations.quiet import room_beside_people
 from apps.engines.aside import Room
 from apps.engines.selectors import pick_engine
-from apps.evaluation.choosing.best import BETTER, START, follow_pointer, step
+from apps.evaluation.choosing.best import BETTER, START, follow_pointer, spent, step
 from apps.evaluation.choosing.figures import (
     NOT_TELLING,
     Measured,
@@ -26,8 +24,10 @@ from apps.evaluation.choosing.figures import (
     what_was_lost,
     why_not_better,
 )
-from apps.evaluation.choosing.measure import Interrupted, Teacher, measure_teacher, measure_version
-from apps.learning.models import Sample
+from apps.evaluation.choosing.giving_way import GivesWay, Interrupted
+from apps.evaluation.choosing.measure import Teacher, measure_teacher, measure_version
+from apps.evaluation.choosing.wanted import UNWANTED, taught_by_shadows, why_unwanted
+from apps.learning.shadow.plan import why_not_now, why_not_taught
 from apps.memory import services as memory
 from apps.memory.lessons import Standing, is_measured, standing
 from apps.memory.models import Lesson, LessonState, Preference, PreferenceState
@@ -37,16 +37,12 @@ logger = logging.getLogger(__name__)
 PATIENCE = 4
 """Versions in a row that are no better make a plateau."""
 HURRY_S = 120.0
-"""A version that is so old, and can be measured, is measured while people ask, one request at a time."""
+"""A version that is so old, and can be measured, is measured between people's requests, one at a time."""
+GAPS_S = 60.0
+"""So long it waits in all for gaps between them; then it is measured beside them."""
 FORGOTTEN_S = 900.0
 """A version that waits for so long for the yardstick has it measured by whoever chooses: nobody came to its end."""
-UNWANTED = "something else is wanted now"
 NOT_MEASURED = "its lesson was over before there was anything to measure it by"
-
-
-def one_place() -> int:
-    """Return 1, whoever asks."""
-    return 1
 
 
 def prepare(*, policy: Policy, stands: Standing, room: Room) -> None:
@@ -88,17 +84,19 @@ def check_measurable(version: AdapterVersion) -> None:
     """Raise Interrupted where a created version waits for what it is to be measured by; cheap enough to ask often.
 
     One that the policy was moved away from, or that was taught what is not wanted any more, waits for
-    nothing: it is not measured.
+    nothing: it is not measured. Nor does one whose yardstick nobody measures now (`why_not_taught`).
     """
-    if version.state != VersionState.CREATED or not _taught_by_shadows(version) or why_left_behind(version):
+    if version.state != VersionState.CREATED or not taught_by_shadows(version) or why_left_behind(version):
         return
     stands = standing(version.policy)
-    if isinstance(stands, str) or _why_unwanted(version, stands):
+    if isinstance(stands, str) or why_unwanted(version, stands):
         return
     lesson = _lesson(version.policy, stands)
     if lesson is None or lesson.state != LessonState.TEACHING:  # nobody measures for a lesson that is over
         return
-    if not is_measured(lesson) and _age_s(version) <= FORGOTTEN_S:
+    if is_measured(lesson) or why_not_taught(version.policy):
+        return
+    if _age_s(version) <= FORGOTTEN_S:
         raise Interrupted("what it is measured by is measured first", retry_after_s=5.0)
 
 
@@ -113,21 +111,30 @@ def choose(version: AdapterVersion) -> str:
     check_measurable(version)
     policy = version.policy
     stands = standing(policy)
-    taught = _taught_by_shadows(version)
-    if taught and (why := _why_unwanted(version, stands)):
+    taught = taught_by_shadows(version)
+    if taught and (why := why_unwanted(version, stands)):
         return _leave(version, why)
     if isinstance(stands, str):
         return ""
-    room = one_place if _age_s(version) > HURRY_S else room_beside_people
-    if taught:
+    room: Room = room_beside_people
+    if _age_s(version) > HURRY_S:
+        room = GivesWay(room_beside_people, patience_s=GAPS_S)
+    why_not = why_not_taught(policy) if taught else ""
+    if taught and not why_not:
         prepare(policy=policy, stands=stands, room=room)  # done long ago, unless nobody came to it
     lesson = _lesson(policy, stands)
     if lesson is None or not is_measured(lesson):
-        return _leave(version, NOT_MEASURED) if taught else ""
+        return _leave(version, why_not or NOT_MEASURED) if taught else ""
     if not (taught or stands.is_learned):
         return ""
+    return _measured(version, stands, lesson, room, taught=taught)
+
+
+def _measured(version: AdapterVersion, stands: Standing, lesson: Lesson, room: Room, *, taught: bool) -> str:
     if (said := _said(lesson, version)) is not None:
         return _not_chosen(said, taught=taught)
+    if taught and (why := why_not_now(version.policy)):
+        return _leave(version, why)
     teacher = _teacher_of(lesson)
     began = time.monotonic()
     now = measure_version(
@@ -146,22 +153,6 @@ def choose(version: AdapterVersion) -> str:
 
 def _lesson(policy: Policy, stands: Standing) -> Lesson | None:
     return Lesson.objects.filter(policy=policy, key=stands.key).exclude(state=LessonState.ENDED).first()
-
-
-def _taught_by_shadows(version: AdapterVersion) -> bool:
-    return _shadow_samples(version).exists()
-
-
-def _shadow_samples(version: AdapterVersion) -> QuerySet[Sample]:
-    return Sample.objects.filter(run_id=version.run_id, source=TurnKind.SHADOW)
-
-
-def _why_unwanted(version: AdapterVersion, stands: Standing | str) -> str:
-    """Return why what shadow rollouts taught a version is not what is wanted as it stands, or ""."""
-    if isinstance(stands, str):
-        return f"{UNWANTED}: {stands}"
-    wished = _shadow_samples(version).values_list("hints__0__preferences", flat=True)
-    return "" if all(one == stands.entries for one in wished) else UNWANTED
 
 
 def _leave(version: AdapterVersion, why: str) -> str:
@@ -255,7 +246,7 @@ def _decide(
             return _leave(version, UNWANTED) if taught else ""
         if (said := _said(lesson, version)) is not None:  # the message came twice
             return _not_chosen(said, taught=taught)
-        if taught and (unwanted := _why_unwanted(version, standing(version.policy))):
+        if taught and (unwanted := why_unwanted(version, standing(version.policy))):
             return _leave(version, unwanted)
         if not is_measured(lesson):  # it was over, and was reopened
             raise Interrupted("what it is held against is measured first", retry_after_s=5.0)
@@ -318,6 +309,7 @@ def _teacher_json(teacher: Teacher) -> dict[str, Any]:
             "threshold": stick.threshold,
             "told": stick.told.to_json(),
             "untold": stick.untold.to_json(),
+            **spent(stick.told.written + stick.untold.written),
         },
         "replies": [list(reply) for reply in teacher.replies],
     }

@@ -15,9 +15,9 @@ from apps.evaluation.choosing.figures import (
     k3,
     threshold_between,
 )
+from apps.evaluation.choosing.giving_way import ask_all
 from apps.learning.degenerate import why_degenerate
 from apps.learning.shadow.questions import neutral
-from kernel.errors import Unavailable
 
 TEMPERATURE = 0.7
 MAX_TOKENS = 48
@@ -25,12 +25,6 @@ MAX_TOKENS = 48
 
 SHAPES = 2
 """The choosing questions take turns in so many shapes: "What is …?", "How do I …?"."""
-
-
-class Interrupted(Unavailable):
-    """Somebody asked, or what is measured by is not there yet. Measuring again later may work."""
-
-    code = "interrupted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,20 +176,19 @@ def _replied(
 
 def _answers(url: str, adapter: str | None, prompts: Sequence[Sequence[int]], room: Room) -> list[Answer]:
     sampling = {"temperature": TEMPERATURE, "max_new_tokens": MAX_TOKENS}
-    answers = ask_aside(url=url, adapter=adapter, prompts=prompts, sampling=sampling, room=room)
-    if not all(answer.whole and answer.output_ids for answer in answers):
-        raise Interrupted("somebody asked meanwhile", retry_after_s=5.0)
-    return answers
+
+    def ask(some: Sequence[Sequence[int]]) -> list[Answer] | None:
+        answers = ask_aside(url=url, adapter=adapter, prompts=some, sampling=sampling, room=room)
+        return answers if all(answer.whole and answer.output_ids for answer in answers) else None
+
+    return ask_all(prompts, room, ask)
 
 
 def _scores(
     url: str, asked: Sequence[tuple[str | None, Sequence[int], Sequence[int]]], room: Room
 ) -> list[list[float]]:
     """Return the log-probabilities of each reply after its prompt, for (adapter, prompt, reply)."""
-    found = score_aside(url=url, asked=asked, room=room)
-    if found is None:
-        raise Interrupted("somebody asked meanwhile", retry_after_s=5.0)
-    return found
+    return ask_all(asked, room, lambda some: score_aside(url=url, asked=some, room=room))
 
 
 def _closeness(

@@ -19,7 +19,7 @@ from apps.learning.waiting import waiting
 from apps.memory.lessons import Standing, current_lesson, end_lessons, standing
 from apps.memory.models import Lesson, LessonState
 from apps.memory.selectors import setting_of
-from apps.memory.use import use_of
+from apps.memory.use import Use, use_of
 from kernel.errors import InvalidInput
 
 UNDER_WAY = "a step is under way"
@@ -77,31 +77,54 @@ def _why_idle(lesson: Lesson, missing: int, questions: list[Question]) -> str:
 
 
 def tokens_today(policy: Policy) -> int:
-    """Return how many tokens shadow rollouts of a policy wrote in the last 24 hours."""
-    turns = Turn.objects.filter(policy=policy, kind=TurnKind.SHADOW, created_at__gte=timezone.now() - _DAY)
-    return turns.aggregate(n=Sum("output_ids__len"))["n"] or 0
+    """Return how many tokens shadow rollouts of a policy, and choosing its versions, wrote in the last 24 hours."""
+    since = timezone.now() - _DAY
+    turns = Turn.objects.filter(policy=policy, kind=TurnKind.SHADOW, created_at__gte=since)
+    return (turns.aggregate(n=Sum("output_ids__len"))["n"] or 0) + _choosing_tokens(policy, since)
 
 
-def _why_not(policy: Policy) -> str:
+def _choosing_tokens(policy: Policy, since: dt.datetime) -> int:
+    """Return how many tokens were written to measure what versions are chosen by: each figure says when."""
+    lessons = Lesson.objects.filter(policy=policy, changed_at__gte=since).values_list("figures", flat=True)
+    measured = [
+        one for figures in lessons for one in (figures.get("yardstick", {}), *figures.get("course", ()))
+    ]
+    return sum(one["written"] for one in measured if one.get("at", "") >= since.isoformat())
+
+
+def why_not_now(policy: Policy) -> str:
+    """Return why quiet minutes are not the policy's at all now, or "": its switch, its tenant, its hours."""
+    return _why_not_now(policy, use_of(setting_of(policy.pk)))
+
+
+def why_not_taught(policy: Policy) -> str:
+    """Return why nothing may be asked of an engine to teach the policy now, or ""."""
     use = use_of(setting_of(policy.pk))
     most = use.shadow_tokens_per_day
-    hours = f"only from {use.shadow_from_hour} to {use.shadow_until_hour} o'clock UTC"
-    why = ""
-    if not use.shadow:
-        why = "shadow rollouts are switched off"
-    elif policy.tenant.is_paused:
-        why = f"the tenant is paused: {policy.tenant.pause_reason}"
-    elif not (policy.training_enabled and policy.tenant.training_enabled):
+    why = _why_not_now(policy, use)
+    if why:
+        return why
+    if not (policy.training_enabled and policy.tenant.training_enabled):
         why = "training is switched off"
     elif paused := why_paused(policy.pk):
         why = f"training is paused: {paused}"
-    elif not use.teaches_at(timezone.now().hour):
-        why = hours
     elif tokens_today(policy) >= most:
         why = f"the budget of {most} tokens a day is used up"
-    elif step_is_under_way(policy):
-        why = UNDER_WAY
     return why or _why_no_hints(policy)
+
+
+def _why_not_now(policy: Policy, use: Use) -> str:
+    if not use.shadow:
+        return "shadow rollouts are switched off"
+    if policy.tenant.is_paused:
+        return f"the tenant is paused: {policy.tenant.pause_reason}"
+    if not use.teaches_at(timezone.now().hour):
+        return f"only from {use.shadow_from_hour} to {use.shadow_until_hour} o'clock UTC"
+    return ""
+
+
+def _why_not(policy: Policy) -> str:
+    return why_not_taught(policy) or (UNDER_WAY if step_is_under_way(policy) else "")
 
 
 def _why_no_hints(policy: Policy) -> str:

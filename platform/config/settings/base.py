@@ -351,9 +351,8 @@ MEMORY_REMINDER = env.flag("MEMORY_REMINDER", default=True)
 SHADOW_ENABLED = env.flag("SHADOW_ENABLED", default=True)
 SHADOW_QUIET_S = env.number("SHADOW_QUIET_S", 2.0)  # nobody asked for so long
 SHADOW_MAX_TOKENS = env.integer("SHADOW_MAX_TOKENS", 48)  # of one reply: what a form is decided in
-SHADOW_TOKENS_PER_DAY = env.integer(
-    "SHADOW_TOKENS_PER_DAY", 200_000
-)  # of one policy, where it says nothing else
+# of one policy, where it says nothing else; with what is written to choose its versions
+SHADOW_TOKENS_PER_DAY = env.integer("SHADOW_TOKENS_PER_DAY", 200_000)
 
 # --- trainer
 TRAINER_MODEL_PATH = env.path(

@@ -16,7 +16,7 @@ from apps.engines.replies import (
     EngineGone,
     EngineSilent,
 )
-from apps.evaluation.choosing.measure import Interrupted
+from apps.evaluation.choosing.giving_way import Interrupted
 from apps.memory.models import Lesson, LessonState
 from kernel.errors import AttuneError
 from kernel.locks import alone
@@ -138,7 +138,7 @@ def test_one_whose_policy_was_rolled_back_does_not_wait_to_be_measured(
     version: AdapterVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its lesson has no yardstick, and gets none while the policy answers from elsewhere."""
-    monkeypatch.setattr(publishing.gate, "_taught_by_shadows", lambda _: True)
+    monkeypatch.setattr(publishing.gate, "taught_by_shadows", lambda _: True)
     monkeypatch.setattr(publishing.gate, "standing", lambda _: object())
     lesson = Lesson(state=LessonState.TEACHING)
     monkeypatch.setattr(publishing.gate, "_lesson", lambda *_: lesson)

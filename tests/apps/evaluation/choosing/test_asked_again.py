@@ -9,7 +9,7 @@ import pytest
 from apps.adapters.models import AdapterVersion, VersionState
 from apps.evaluation.choosing import gate
 from apps.evaluation.choosing.figures import Measured
-from apps.evaluation.choosing.measure import Interrupted
+from apps.evaluation.choosing.giving_way import Interrupted
 from apps.memory import services
 from apps.memory.lessons import current_lesson, is_measured
 from apps.memory.models import Lesson, LessonState, Preference

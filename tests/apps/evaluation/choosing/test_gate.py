@@ -10,10 +10,8 @@ from apps.adapters import services as services_of_adapters
 from apps.adapters.models import AdapterVersion, GateResult, Policy
 from apps.evaluation.choosing import gate
 from apps.evaluation.choosing.figures import Measured, Yardstick
-from apps.evaluation.choosing.measure import (
-    Interrupted,
-    Teacher,
-)
+from apps.evaluation.choosing.giving_way import Interrupted
+from apps.evaluation.choosing.measure import Teacher
 from apps.memory import services
 from apps.memory.models import Lesson, LessonState, Preference
 from kernel.models import OutboxMessage

@@ -1,7 +1,7 @@
 """What is asked of a version and of the base to measure one, and what is made of the replies."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from pytest_django import Settings
@@ -10,14 +10,8 @@ from apps.adapters.models import AdapterVersion, VersionState
 from apps.engines.aside import Answer
 from apps.engines.models import Engine, EngineState
 from apps.evaluation.choosing.figures import Yardstick
-from apps.evaluation.choosing.measure import (
-    Interrupted,
-    Replied,
-    Teacher,
-    measure_teacher,
-    measure_version,
-    questions,
-)
+from apps.evaluation.choosing.giving_way import GivesWay, Interrupted, ask_all
+from apps.evaluation.choosing.measure import Replied, Teacher, measure_teacher, measure_version, questions
 from tests.apps.evaluation.choosing.test_figures import BASE, TOLD
 from tests.fake_engine import FakeEngine
 from tests.fake_generation import END_OF_TURN, Request, Token
@@ -139,3 +133,50 @@ def test_measuring_gives_way(engine: FakeEngine) -> None:
     engine.delay_s = 0.2
     with pytest.raises(Interrupted):
         measure_teacher(url=engine.url, hint=WISH, room=lambda: 0)
+
+
+class People:
+    """Somebody asks for as long as there are looks left, then nobody does."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    def room(self) -> int:
+        self.looks -= 1
+        return 0 if self.looks >= 0 else 8
+
+
+def test_between_people_one_request_is_asked_at_a_time_and_what_was_found_is_kept(engine: FakeEngine) -> None:
+    asked: list[list[int]] = []
+    given_up = iter([False, True, True, False, False])
+    people = People(3)
+    room = GivesWay(people.room, patience_s=60.0)
+    assert room() == 0
+    people.looks = 0
+    assert room() == 1
+
+    def ask(some: Sequence[int]) -> list[int] | None:
+        asked.append(list(some))
+        if next(given_up):
+            people.looks = 2
+            return None
+        return [one * 10 for one in some]
+
+    assert ask_all([1, 2, 3], room, ask) == [10, 20, 30]
+    assert asked == [[1], [2], [2], [2], [3]]
+    asked.clear()
+    with pytest.raises(Interrupted):  # who may wait for a long silence asks all at once, and gives all up
+        ask_all([1, 2, 3], lambda: 8, lambda some: asked.append(list(some)))
+    assert asked == [[1, 2, 3]]
+
+
+def test_measuring_ends_where_people_leave_no_gap(engine: FakeEngine) -> None:
+    """It has let go of the engine for as long as it may by then."""
+    engine.adapters["p-v1"] = "x"
+    version = AdapterVersion(id=uuid.uuid4(), served_name="p-v1", state=VersionState.READY)
+    teacher = Teacher(Yardstick(0.0, TOLD, BASE), ((1, 2),) * 16)
+    room = GivesWay(lambda: 0, patience_s=0.3)
+    assert room() == 0
+    measured = measure_version(url=engine.url, version=version, hint=WISH, teacher=teacher, room=room)
+    assert (measured.of, room()) == (16, 1)
+    assert not room.wait()
