@@ -1,7 +1,12 @@
 """What charts show of training steps."""
 
+import datetime as dt
+import uuid
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
+
+from apps.learning.models import RunState, TrainingRun
 
 CURVES = {
     "loss": "loss",
@@ -11,6 +16,8 @@ CURVES = {
     "clip_fraction": "clipped",
     "staleness_mean": "mean staleness, steps",
 }
+STEPS = 200
+"""Steps on a chart: the newest."""
 
 
 def drawn(metrics: Mapping[str, Any]) -> dict[str, float]:
@@ -24,3 +31,28 @@ def drawn(metrics: Mapping[str, Any]) -> dict[str, float]:
     if isinstance(ages, dict) and (samples := sum(ages.values())):
         found["staleness_mean"] = sum(int(age) * n for age, n in ages.items()) / samples
     return found
+
+
+def curves(
+    policy_id: uuid.UUID | None, *, until: dt.datetime | None = None, here: int | None = None
+) -> dict[str, Any]:
+    """Return the charts of a policy's newest steps, asked for `until` then, by the version that each made. One query.
+
+    `here` is the version that is marked. A client that has older ones replaces them all.
+    """
+    rows = TrainingRun.objects.filter(policy_id=policy_id, state=RunState.SUCCEEDED)
+    if until is not None:
+        rows = rows.filter(created_at__lte=until)
+    found = rows.order_by("-created_at").values_list("finished_at", "metrics", "version__number")[:STEPS]
+    steps = [
+        {"t": finished.timestamp(), "version": number, **drawn(metrics)}
+        for finished, metrics, number in found
+        if finished is not None and number is not None
+    ]
+    return {"series": CURVES, "steps": sorted(steps, key=itemgetter("version")), "here": here}
+
+
+def newest_step(policy_id: uuid.UUID | None) -> uuid.UUID | None:
+    """Return the policy's newest run that made a version: while it is the same, so are the charts."""
+    rows = TrainingRun.objects.filter(policy_id=policy_id, state=RunState.SUCCEEDED)
+    return rows.order_by("-created_at").values_list("pk", flat=True).first()

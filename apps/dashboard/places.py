@@ -97,15 +97,26 @@ def tenant_page(needs: Access = Access.VIEW) -> Callable[[Page], Page]:
     signed in, a member, with enough access, in its scope."""
 
     def page(view: Page) -> Page:
-        @never_cache
         @login_required
         @wraps(view)
-        def shown(request: HttpRequest, tenant: str, **named: Any) -> HttpResponseBase:
+        def entered(request: HttpRequest, tenant: str, **named: Any) -> HttpResponseBase:
             assert isinstance(request.user, User)  # noqa: S101  # login_required saw to it
             place = place_of(request.user, tenant)
             place.require(needs)
             with tenant_scope(place.tenant.pk):
                 return view(request, place, **named)
+
+        @never_cache
+        @wraps(view)
+        def shown(request: HttpRequest, tenant: str, **named: Any) -> HttpResponseBase:
+            # a piece that a page asks for has no room for the page to sign in at
+            if (
+                request.method == "GET"
+                and "HX-Request" in request.headers
+                and not request.user.is_authenticated
+            ):
+                return HttpResponse(status=401)
+            return entered(request, tenant, **named)
 
         return shown
 

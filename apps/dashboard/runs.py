@@ -1,7 +1,6 @@
 """Training runs: what they learned from, how far they are, what they measured, why they failed."""
 
 import uuid
-from operator import itemgetter
 from typing import Any
 
 from django.contrib import messages
@@ -13,8 +12,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from apps.adapters.models import Policy
 from apps.dashboard import live
-from apps.dashboard.curves import CURVES, drawn
+from apps.dashboard.curves import curves, newest_step
 from apps.dashboard.lists import chosen_id, chosen_word, listed
+from apps.dashboard.measures import main_measures, measures
 from apps.dashboard.places import Place, tenant_page
 from apps.learning import runs as services
 from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, TrainingRun
@@ -22,7 +22,7 @@ from apps.learning.selectors import with_ready_counts, with_sample_counts
 from kernel.errors import AttuneError
 from kernel.rest.caller import Access
 
-CURVE = 200  # runs of a policy on its chart
+FOLLOWED = 50  # runs whose state the list's page follows: the newest
 
 
 @require_safe
@@ -36,6 +36,7 @@ def runs(request: HttpRequest, place: Place) -> HttpResponse:
     if state:
         rows = rows.filter(state=state)
     policies = list(with_ready_counts(Policy.objects.order_by("name")))
+    charted = policy or (policies[0].pk if policies else None)
     return place.show(
         request,
         "runs",
@@ -43,30 +44,42 @@ def runs(request: HttpRequest, place: Place) -> HttpResponse:
         page=listed(request, with_sample_counts(rows)),
         policies=policies,
         states=RunState.choices,
-        curves={"series": CURVES, "steps": _curve(policy or policies[0].pk) if policies else []},
+        curves=curves(charted),
+        charted=next((one for one in policies if one.pk == charted), None),
+        under_way=_under_way(),
         chosen={"policy": str(policy or ""), "state": state},
     )
 
 
-def _curve(policy_id: uuid.UUID) -> list[dict[str, Any]]:
-    """Return the measures of a policy's last steps, by the number of the version that each made."""
-    steps = (
-        TrainingRun.objects.filter(policy_id=policy_id, state=RunState.SUCCEEDED)
-        .order_by("-created_at")
-        .values_list("finished_at", "metrics", "version__number")[:CURVE]
-    )
-    return sorted(
-        (
-            {
-                "t": finished.timestamp(),
-                "version": number,
-                **drawn(metrics),
-            }
-            for finished, metrics, number in steps
-            if finished is not None and number is not None
-        ),
-        key=itemgetter("version"),
-    )
+def _under_way() -> list[TrainingRun]:
+    """Return the runs that wait or are at work, the oldest first: one of a policy at most."""
+    rows = TrainingRun.objects.filter(state__in=OPEN_RUN_STATES).select_related("policy")
+    return list(rows.order_by("created_at")[:FOLLOWED])
+
+
+@require_safe
+@tenant_page()
+def runs_events(request: HttpRequest, place: Place) -> StreamingHttpResponse:
+    """Follow the list: what is under way, how the newest runs stand, and a policy's charts once they have grown.
+
+    A piece stands for itself: it says how things are, not what is new, so one that comes twice changes nothing.
+    """
+    policy = chosen_id(request, "policy")
+    if policy is not None and not Policy.objects.filter(pk=policy).exists():
+        raise Http404
+    sent: set[uuid.UUID | None] = set()
+
+    def piece() -> tuple[str, bool]:
+        newest = newest_step(policy)
+        grown: dict[str, Any] = {}
+        if newest not in sent:
+            sent.add(newest)
+            grown = {"curves": curves(policy)}
+        rows = TrainingRun.objects.order_by("-created_at", "-id").defer("config", "metrics")[:FOLLOWED]
+        context = {"place": place, "under_way": _under_way(), "rows": rows, **grown}
+        return render_to_string("dashboard/_runs_live.html", context), False
+
+    return live.stream(request, tenant_id=place.tenant.pk, piece=piece)
 
 
 def _run(run_id: uuid.UUID) -> TrainingRun:
@@ -85,22 +98,45 @@ def _run(run_id: uuid.UUID) -> TrainingRun:
 def run(request: HttpRequest, place: Place, run_id: uuid.UUID) -> HttpResponse:
     """Show one run; while it is open the page follows it."""
     found = _run(run_id)
-    taken = Sample.objects.filter(run=found).values_list("source").annotate(n=Count("pk")).order_by("source")
     return place.show(
-        request, "run", section="runs", run=found, taken=taken, open=found.state in OPEN_RUN_STATES
+        request,
+        "run",
+        section="runs",
+        **_shown(found),
+        curves=_curves(found),
     )
+
+
+def _shown(run: TrainingRun) -> dict[str, Any]:
+    """Return what the page says of a run."""
+    return {
+        "run": run,
+        "open": run.state in OPEN_RUN_STATES,
+        "taken": Sample.objects.filter(run=run)
+        .values_list("source")
+        .annotate(n=Count("pk"))
+        .order_by("source"),
+        "main": main_measures(run.metrics),
+        "measures": measures(run.metrics),
+    }
+
+
+def _curves(run: TrainingRun) -> dict[str, Any]:
+    """Return the charts of the steps that led to a run, its own last."""
+    return curves(run.policy_id, until=run.created_at, here=run.version.number if run.version else None)
 
 
 @require_safe
 @tenant_page()
 def events(request: HttpRequest, place: Place, run_id: uuid.UUID) -> StreamingHttpResponse:
-    """Follow one run."""
+    """Follow one run; its charts grow when it is over."""
     _run(run_id)
 
     def piece() -> tuple[str, bool]:
-        now = _run(run_id)
-        html = render_to_string("dashboard/_run_progress.html", {"run": now, "place": place})
-        return html, now.state not in OPEN_RUN_STATES
+        now = _shown(_run(run_id))
+        over = not now["open"]
+        grown = {"curves": _curves(now["run"])} if over else {}
+        return render_to_string("dashboard/_run_live.html", {"place": place, **now, **grown}), over
 
     return live.stream(request, tenant_id=place.tenant.pk, piece=piece)
 

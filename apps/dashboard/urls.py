@@ -50,6 +50,7 @@ _OF_A_TENANT = [
     path("policies/<uuid:policy_id>/train", runs.start, name="train"),
     path("runs", runs.runs, name="runs"),
     path("runs/compare", compare_runs, name="compare_runs"),
+    path("runs/events", runs.runs_events, name="runs_events"),
     path("runs/<uuid:run_id>", runs.run, name="run"),
     path("runs/<uuid:run_id>/events", runs.events, name="run_events"),
     path("runs/<uuid:run_id>/cancel", runs.cancel, name="cancel"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from apps.accounts.models import User
 from tests.api.gateway_process import GatewayProcess
@@ -17,6 +17,8 @@ from tests.web_process import running_web
 
 # Django's own calls are refused while a loop runs in the thread, and Playwright keeps one
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+# of a machine that does other things, too; nothing is measured by it
+expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="session")

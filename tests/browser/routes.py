@@ -111,7 +111,9 @@ ERRORS = (
 
 WITHOUT_PICTURES: dict[str, str] = {}
 NO_PAGES = {
-    **dict.fromkeys(("dashboard:first", "dashboard:run_events"), "a stream of events"),
+    **dict.fromkeys(
+        ("dashboard:first", "dashboard:run_events", "dashboard:runs_events"), "a stream of events"
+    ),
     **dict.fromkeys(("dashboard:data_progress", "dashboard:so_far"), "a piece of a page"),
     **dict.fromkeys(("dashboard:overview_csv", "dashboard:drift_csv", "dashboard:audit_csv"), "CSV"),
     **dict.fromkeys(("dashboard:download", "dashboard:download_export"), "a file"),

@@ -156,7 +156,8 @@ def menu(page: Page, name: str) -> None:
     if not link.is_visible():
         page.locator(".menu > summary").click()
     link.click()
-    page.wait_for_load_state("networkidle")
+    page.wait_for_load_state("load")
+    expect(page.locator(".side [aria-current=page]")).to_have_text(name)
 
 
 def until(page: Page, holds: Callable[[], bool]) -> None:

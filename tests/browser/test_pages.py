@@ -73,7 +73,7 @@ def _endpoint_of(rows: Rows) -> uuid.UUID:
 def test_every_page_is_whole(acme: Rows, web: str, chromium: Browser) -> None:
     with looking(chromium, web, user=acme.user) as eyes:
         for name, path in addresses(acme).items():
-            eyes.at(name, path)
+            eyes.at(name, path, idle=name != "runs")  # which is followed
 
 
 def test_charts_are_drawn_and_times_are_in_the_readers_zone(acme: Rows, web: str, chromium: Browser) -> None:

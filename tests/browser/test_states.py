@@ -2,12 +2,15 @@
 and what stands in their place when they cannot be shown."""
 
 import datetime as dt
+import json
+from functools import partial
+from typing import Any
 
 import pytest
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from django.test import override_settings
 from django.utils import timezone
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from apps.accounts.models import Role, Tenant, User
 from apps.accounts.services import set_role
@@ -17,7 +20,8 @@ from apps.judging.models import Judgement, JudgementState
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows, fill
-from tests.browser.looking import ONLY, looking
+from tests.browser.looking import ONLY, looking, serious
+from tests.tenants import add_version
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 HERE = "/t/acme"
@@ -45,7 +49,7 @@ def test_before_anything_was_said(transactional_db: None, web: str, chromium: Br
         here = f"/t/{found_tenant(owner, 'Eve & Co.').slug}"
         eyes.at("overview-empty", f"{here}/", idle=False)
         for page in ("sessions", "memory", "adapters", "runs", "drift", "keys", "data"):
-            eyes.at(f"{page}-empty", f"{here}/{page}")
+            eyes.at(f"{page}-empty", f"{here}/{page}", idle=page != "runs")
 
 
 def test_what_is_not_theirs_to_change(acme: Rows, web: str, chromium: Browser) -> None:
@@ -104,24 +108,114 @@ def test_a_form_says_at_the_field_what_is_wrong(acme: Rows, web: str, chromium: 
         eyes.see("settings-alerts-refused")
 
 
+LOST = "The connection is lost. It is tried again."
+
+
 def test_a_run_is_followed(acme: Rows, web: str, chromium: Browser) -> None:
     def now(**values: object) -> None:
         with tenant_scope(acme.tenant.pk):
-            TrainingRun.objects.filter(pk=acme.run.pk).update(**values)
+            TrainingRun.objects.filter(pk=run.pk).update(**values)
 
-    started = timezone.now() - dt.timedelta(seconds=40)
+    with tenant_scope(acme.tenant.pk):
+        run = TrainingRun.objects.create(
+            policy=acme.policy,
+            state=RunState.RUNNING,
+            trigger="threshold",
+            parent=acme.version,
+            started_at=timezone.now() - dt.timedelta(seconds=40),
+        )
     under_way = {"phase": "learn", "done": 3, "total": 16, "seconds": 12.0}
-    now(state=RunState.RUNNING, finished_at=None, started_at=started, progress=under_way, metrics={})
+    now(progress=under_way)
     with looking(chromium, web, user=acme.user) as eyes:
-        page = eyes.page
-        page.goto(f"{HERE}/runs/{acme.run.pk}")
-        expect(page.get_by_text("learn, 3 of 16")).to_be_visible()
+        page, others = eyes.page, eyes.page.context.new_page()
+        page.goto(f"{HERE}/runs/{run.pk}")
+        others.goto(f"{HERE}/runs")
+        for one in (page, others):
+            expect(one.get_by_text("learning: 3 of 16 reply tokens")).to_be_visible()
+            expect(one.locator("[data-chart=loss]")).to_have_attribute("data-points", "1")
+            expect(one.locator("[data-chart=loss] canvas")).to_have_count(1)
         eyes.see("run-open")
         now(progress=under_way | {"done": 9})
-        expect(page.get_by_text("learn, 9 of 16")).to_be_visible()
-        now(state=RunState.FAILED, finished_at=timezone.now(), reason="no space left on the device")
-        expect(page.get_by_text("no space left on the device")).to_be_visible()
-        eyes.at("run-failed", f"{HERE}/runs/{acme.run.pk}")
+        for one in (page, others):
+            expect(one.get_by_text("learning: 9 of 16 reply tokens")).to_be_visible()
+        with tenant_scope(acme.tenant.pk):
+            version = add_version(acme.policy, 3)
+        ended = {"finished_at": timezone.now(), "version": version, "metrics": {"loss": 0.25, "ess": 0.5}}
+        now(state=RunState.SUCCEEDED, **ended)
+        for one in (page, others):  # nobody touched either
+            expect(one.locator("[data-chart=loss]")).to_have_attribute("data-points", "2")
+            expect(one.locator("[data-chart=loss] canvas")).to_have_count(1)
+        expect(page.get_by_role("heading", name="What came of it")).to_be_visible()
+        expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+        expect(page.get_by_role("link", name="version 3")).to_be_visible()
+        expect(page.locator("dt", has_text="Effective sample size").first.locator("+ dd")).to_have_text(
+            "50 %"
+        )
+        (marked,) = json.loads(page.locator("[data-chart=loss]").get_attribute("data-marks") or "")
+        assert marked["name"] == "this run"
+        expect(others.get_by_text("No run is under way.")).to_be_visible()
+        expect(others.locator(f"#state-{run.pk}")).to_have_text("succeeded")
+        failed = {"reason": "no space left on the device", "version": None, "metrics": {}}
+        now(state=RunState.FAILED, **failed)
+        eyes.at("run-failed", f"{HERE}/runs/{run.pk}")
+
+
+def test_a_stream_that_is_lost_is_said_and_goes_on(acme: Rows, web: str, chromium: Browser) -> None:
+    with looking(chromium, web, user=acme.user) as eyes:
+        page, come = eyes.page, []
+
+        def once(route: Route) -> None:
+            come.append(route.request.headers.get("last-event-id"))
+            if len(come) != 2:
+                route.abort()
+            else:  # one piece, and then the connection is lost
+                route.fulfill(content_type="text/event-stream", body="id: one\ndata: <p>One run.</p>\n\n")
+
+        page.route("**/runs/events*", once)
+        page.goto(f"{HERE}/runs")
+        word = page.locator("#lost")
+        expect(word).to_have_text("")
+        expect(word).to_have_text(LOST, timeout=20_000)  # it never began
+        expect(page.get_by_text("One run.")).to_be_visible(timeout=20_000)
+        expect(word).to_have_text("")
+        expect(word).to_have_text(LOST, timeout=20_000)  # it was lost
+        assert page.get_by_text("One run.").count() == 1  # what is shown stays
+        assert serious(page) == []
+        page.unroute("**/runs/events*")
+        expect(page.get_by_text("No run is under way.")).to_be_visible(timeout=30_000)
+        expect(word).to_have_text("")
+        expect(page.locator("[data-chart=loss] canvas")).to_have_count(1)
+        assert come[:2] == [None, None]
+        assert set(come[2:]) == {"one"}  # it goes on from the last piece
+        eyes.said.clear()  # of what was aborted
+
+
+def _answered(answer: dict[str, Any], route: Route) -> None:
+    route.fulfill(**answer)
+
+
+def test_a_question_that_fails_is_said_until_it_is_answered(acme: Rows, web: str, chromium: Browser) -> None:
+    with tenant_scope(acme.tenant.pk):
+        Feedback.objects.all().delete()
+        Sample.objects.all().delete()
+    with looking(chromium, web, user=acme.user) as eyes:
+        page = eyes.page
+        page.goto(f"{HERE}/sessions/{acme.session.pk}")
+        turn = page.locator(f"#turn-{acme.turn.pk}")
+        turn.get_by_role("button", name="Good").click()
+        turn.get_by_text("judging…").wait_for()
+        shown = turn.locator(".so-far").inner_text()
+        for answer, word in (
+            ({"status": 500, "body": "<h1>broken</h1>"}, LOST),
+            ({"status": 404, "body": "<h1>gone</h1>"}, "A part of the page is gone: load it anew."),
+            ({"status": 401, "body": ""}, "You are signed out: load the page anew."),
+        ):
+            page.route("**/so-far*", partial(_answered, answer))
+            expect(page.locator("#lost")).to_have_text(word, timeout=15_000)
+            assert turn.locator(".so-far").inner_text() == shown  # no error stands in its place
+            page.unroute("**/so-far*")
+            expect(page.locator("#lost")).to_have_text("", timeout=15_000)
+        eyes.said.clear()  # of the statuses
 
 
 def test_what_came_of_a_thumb_shows_by_itself(acme: Rows, web: str, chromium: Browser) -> None:

@@ -15,6 +15,14 @@ from apps.learning.models import TrainingRun
 
 register = template.Library()
 LONGEST_TEXT = 8000  # characters of one message on a page
+_PHASES = {
+    "load": "reading the samples",
+    "teacher": "asking the hinted teacher",
+    "prox": "scoring the replies",
+    "learn": "learning",
+    "check": "checking how far it moved",
+    "write": "writing the version",
+}
 _GOOD = {
     "live",
     "ready",
@@ -133,6 +141,12 @@ def eta(progress: Mapping[str, Any]) -> str:
     """Return how long what is left of a run's phase will take, if it goes on as it did."""
     done, total, spent = (float(progress.get(name) or 0) for name in ("done", "total", "seconds"))
     return "-" if done <= 0 else _span(dt.timedelta(seconds=max(0.0, spent / done * (total - done))))
+
+
+@register.filter
+def phase(name: str) -> str:
+    """Return what a run is at, in words; an unknown phase as it is."""
+    return _PHASES.get(name, name)
 
 
 @register.filter

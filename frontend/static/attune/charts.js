@@ -1,12 +1,13 @@
-// Draws a page's charts from the JSON beside them.
+// Draws a page's charts from the JSON beside them, and draws them on when a stream has put newer JSON there.
 (() => {
   "use strict";
 
   const HEIGHT = 180;
   const LABELS = 13; // pixels between two rows of a chart's marks, of which there are two
-  const data = JSON.parse(document.getElementById("chart-data")?.textContent ?? "null");
+  const written = () => document.getElementById("chart-data")?.textContent ?? "null";
+  let read = written(), data = JSON.parse(read);
   if (!data) return;
-  const shown = [];
+  const shown = new Map(); // by name
 
   function colour(name) {
     // a colour of the page as the browser computes it: light-dark() means nothing to a canvas
@@ -30,52 +31,62 @@
   function draw(name, times, lines, options = {}) {
     const place = document.querySelector(`[data-chart="${name}"]`);
     if (!place) return;
+    const known = shown.get(name), values = [times, ...lines.map((line) => line.values)];
+    place.dataset.points = times.length;
+    if (known) {
+      known.options = options;
+      known.plot.setData(values);
+      return;
+    }
     if (!lines.some((line) => line.values.some((value) => value !== null))) {
       place.textContent = "Nothing was measured.";
       return;
     }
-    const {spans, marks} = options;
+    place.textContent = "";
+    const made = {place, options};
+    const {marks} = options;
     const axis = {stroke: colour("--soft"), grid: {stroke: colour("--line"), width: 1}, ticks: {show: false}};
-    const height = HEIGHT + (marks ? 2 * LABELS : 0);
-    const plot = new uPlot({
+    made.height = HEIGHT + (marks ? 2 * LABELS : 0);
+    made.plot = new uPlot({
       width: place.clientWidth,
-      height,
+      height: made.height,
       padding: [marks ? 8 + 2 * LABELS : null, 24, null, null], // above: the marks' words; right: half of the last tick's
       legend: {live: true},
       cursor: {points: {size: 6}},
-      scales: {x: options.time === false ? {time: false} : {time: true, range: (_, from, to) => around(from, times.length === 1 ? from : to, spans, marks)}, y: {range: options.range}},
+      scales: {x: options.time === false ? {time: false} : {time: true, range: (plot, from, to) => around(from, (plot.data?.[0] ?? times).length === 1 ? from : to, made.options)}, y: {range: options.range}},
       axes: [options.time === false ? {...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]} : {...axis, values: ticks}, {...axis, size: 56}],
-      series: [first(options), ...lines.map((line) => ({
+      series: [first(made), ...lines.map((line) => ({
         label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, points: {show: options.points ?? (!line.dash && times.length < 60), size: 5},
         spanGaps: true, value: (_, value) => value === null ? "-" : Number(value.toPrecision(4)).toString(),
       }))],
-      hooks: marks ? {draw: [(chart) => mark(chart, place, marks)]} : {},
-    }, [times, ...lines.map((line) => line.values)], place);
-    shown.push([plot, place, height]);
+      hooks: marks ? {draw: [(chart) => mark(chart, place, made.options.marks)]} : {},
+    }, values, place);
+    shown.set(name, made);
   }
 
-  function first(options) {
+  function first(made) {
     // what the legend says of the place on the x axis: a point that sums up a stretch of time is not of a moment
+    const {options} = made;
     if (options.time === false) return {label: options.x ?? "version"};
     if (!options.spans) return {label: "time", value: "{D} {MMM} {YYYY}, {HH}:{mm}"};
     const day = uPlot.fmtDate("{D} {MMM} {YYYY}, {HH}:{mm}"), hour = uPlot.fmtDate("{HH}:{mm}");
     return {label: "time", value: (_, value, __, place) => {
       if (value === null || place === null) return "--";
-      const [from, to] = options.spans[place].map((second) => new Date(second * 1000));
+      const [from, to] = made.options.spans[place].map((second) => new Date(second * 1000));
       return `${day(from)} to ${from.toDateString() === to.toDateString() ? hour(to) : day(to)}`;
     }};
   }
 
-  function around(from, to, spans = [], moves = []) {
+  function around(from, to, {spans = [], marks = []}) {
     // all points, the stretches that they stand for, and all marks; one point by itself is shown within its hours (the
     // library would draw years)
     if (from === null) return [from, to];
-    const at = [from, to, ...spans.flat(), ...moves.map((move) => move.t)];
+    const at = [from, to, ...spans.flat(), ...marks.map((one) => one.at)];
     const first = Math.min(...at), last = Math.max(...at);
     return last - first < 7200 ? [first - 3600, last + 3600] : [first, last];
   }
 
-  function mark(chart, place, moves) {
+  function mark(chart, place, marks) {
     // a line where a version became live, and its name above the plot, where no curve is: of names that would lie on each
     // other the newest are shown
     const {ctx, bbox} = chart, ratio = devicePixelRatio, ends = [Infinity, Infinity], names = [];
@@ -86,14 +97,13 @@
     ctx.textBaseline = "alphabetic";
     ctx.lineWidth = ratio;
     ctx.setLineDash([4 * ratio, 4 * ratio]);
-    for (const move of moves.toReversed()) {
-      const x = Math.round(chart.valToPos(move.t, "x", true));
+    for (const {at, name} of marks.toReversed()) {
+      const x = Math.round(chart.valToPos(at, "x", true));
       if (x < bbox.left || x > bbox.left + bbox.width) continue;
       ctx.beginPath();
       ctx.moveTo(x, bbox.top);
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
-      const name = data.named ? `${short(move.policy)} v${move.version}` : `v${move.version}`;
       const wide = ctx.measureText(name).width;
       const left = Math.max(0, Math.min(x - wide / 2, ctx.canvas.width - wide));
       const row = ends.findIndex((end) => left + wide + 4 * ratio <= end);
@@ -107,6 +117,7 @@
     place.dataset.marks = JSON.stringify(names); // where what was drawn can be found again, in the canvas' pixels
   }
 
+  const named = (move) => ({at: move.t, name: data.named ? `${short(move.policy)} v${move.version}` : `v${move.version}`});
   const short = (name) => name.length > 14 ? `${name.slice(0, 13)}…` : name;
 
   // the stretches that points stand for, as far as they lie in the range and are over, and the middles of these
@@ -117,7 +128,6 @@
     rows.map((row) => typeof row[name] === "number" ? row[name] * scale : null);
 
   function all() {
-    for (const [plot] of shown.splice(0)) plot.destroy();
     if (data.points) {
       const spans = stretches(data.points), times = middles(spans), rewarded = stretches(data.rewards);
       draw("requests", times, [
@@ -138,7 +148,7 @@
       ], {spans});
       draw("reward", middles(rewarded), [
         {label: "mean reward", colour: "--good", values: pick(data.rewards, "reward")},
-      ], {range: [-1.05, 1.05], spans: rewarded, marks: data.moves});
+      ], {range: [-1.05, 1.05], spans: rewarded, marks: data.moves.map(named)});
     }
     for (const one of data.drift ?? []) {
       draw(one.name, one.points.map((point) => point[0]), [
@@ -154,18 +164,36 @@
         {...older, colour: "--wait", dash: [6, 4]},
       ], {time: false, x: "steps from the base", points: one.x.length < 60});
     }
-    if (data.steps) {
+    if (data.steps?.length) {
+      document.querySelector("[data-charts=steps]").hidden = false;
+      const marks = data.here === null ? undefined : [{at: data.here, name: "this run"}];
       for (const [name, label] of Object.entries(data.series)) {
         draw(name, pick(data.steps, "version"), [
           {label, colour: "--accent", values: pick(data.steps, name)},
-        ], {time: false});
+        ], {time: false, marks});
       }
     }
   }
 
+  function anew() {
+    for (const {plot} of shown.values()) plot.destroy();
+    shown.clear();
+    all();
+  }
+
   document.addEventListener("DOMContentLoaded", all);
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
+  document.addEventListener("htmx:after:swap", () => {
+    // the JSON is of everything that is shown, so it does not matter how often it came
+    const now = written();
+    if (now === read) return;
+    read = now;
+    const marked = data.here;
+    data = JSON.parse(now);
+    if (data.here === marked) all();
+    else anew(); // a chart with a mark is a little higher
+  });
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", anew);
   new ResizeObserver(() => {
-    for (const [plot, place, height] of shown) plot.setSize({width: place.clientWidth, height});
+    for (const {plot, place, height} of shown.values()) plot.setSize({width: place.clientWidth, height});
   }).observe(document.body);
 })();

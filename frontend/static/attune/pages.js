@@ -22,6 +22,47 @@
     narrow.addEventListener("change", fit);
   });
   document.addEventListener("htmx:after:swap", (event) => localTimes(event.target));
+
+  // Parts of a page that are followed, by a stream or by asking again. What cannot be reached is said once for all of them,
+  // and no more when it is back; a stream that never began is asked for again here (the library does it for others).
+
+  const LATER = 1500; // a stream that ends and begins anew at once was not lost
+  const AGAIN = 3000;
+  const lost = new Map();
+  const isStream = (part) => part.matches("[hx-sse\\:connect]");
+
+  function say() {
+    for (const part of lost.keys()) if (!part.isConnected) lost.delete(part);
+    const words = [...new Set(lost.values())].join(" "), place = document.getElementById("lost");
+    if (place.textContent !== words) place.textContent = words;
+  }
+
+  function lose(part, status = 0) {
+    if (!part.matches?.("[hx-sse\\:connect], [hx-trigger^='every']")) return false;
+    lost.set(part, status === 401 ? "You are signed out: load the page anew."
+      : status >= 400 && status < 500 ? "A part of the page is gone: load it anew."
+      : "The connection is lost. It is tried again.");
+    setTimeout(say, LATER);
+    if (isStream(part) && !part._htmx?.sse && status !== 401) {
+      setTimeout(() => part.dispatchEvent(new Event("again")), AGAIN * (0.5 + Math.random()));
+    }
+    return true;
+  }
+
+  function found(part) {
+    if (lost.delete(part)) say();
+  }
+
+  document.addEventListener("htmx:error", (event) => lose(event.target));
+  document.addEventListener("htmx:response:error", (event) => {
+    const {ctx} = event.detail;
+    if (lose(event.target, ctx.response.status)) ctx.swap = "none"; // what is shown stays
+  });
+  document.addEventListener("htmx:sse:error", (event) => lose(event.target, event.detail.status));
+  document.addEventListener("htmx:sse:after:connection", (event) => found(event.target));
+  document.addEventListener("htmx:after:request", (event) => {
+    if (event.detail.ctx.response.status < 400) found(event.target);
+  });
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy], [data-copy-from]");
     if (!button) return;
