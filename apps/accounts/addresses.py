@@ -1,4 +1,5 @@
-"""The addresses of an account, as django-allauth has them: which of them may be the first one, by which one signs in."""
+"""The addresses of an account, as django-allauth has them:
+which of them may be the first one, by which one signs in."""
 
 from typing import Any
 
@@ -13,10 +14,11 @@ from apps.accounts import words
 
 
 class Addresses(EmailView):  # type: ignore[misc]  # allauth is not typed
-    """The library's page, where only a confirmed address becomes the first, and none that another account has as its own.
+    """The library's page, where only a confirmed address becomes the first,
+    and none that another account has as its own.
 
-    The library takes an unconfirmed one as long as none is confirmed: whether that worked would tell anybody who has an
-    account.
+    The library takes an unconfirmed one as long as none is confirmed: whether that worked would tell anybody
+    who has an account.
     """
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

@@ -36,7 +36,9 @@ def drawn(metrics: Mapping[str, Any]) -> dict[str, float]:
 def curves(
     policy_id: uuid.UUID | None, *, until: dt.datetime | None = None, here: int | None = None
 ) -> dict[str, Any]:
-    """Return the charts of a policy's newest steps, asked for `until` then, by the version that each made. One query.
+    """Return the charts of a policy's newest steps, asked for `until` then, by the version that each made.
+
+    One query.
 
     `here` is the version that is marked. A client that has older ones replaces them all.
     """

@@ -67,7 +67,8 @@ class Measure:
 
 
 def measures(metrics: Mapping[str, Any]) -> list[Measure]:
-    """Return everything a step measured, the known ones in the order of their kinds, then the others by name."""
+    """Return everything a step measured, the known ones in the order of their kinds,
+    then the others by name."""
     order = {name: place for place, name in enumerate(_WORDS)}
     return [
         _measure(name, metrics[name]) for name in sorted(metrics, key=lambda one: (order.get(one, 99), one))

@@ -52,7 +52,8 @@ def moves(
 ) -> list[dict[str, Any]]:
     """Return when which version became live within the last `span`, oldest first. Needs the tenant's scope.
 
-    Of one policy, or of all. All of them up to `MOST_MOVES`; where there are more, the last one of each point of the charts.
+    Of one policy, or of all. All of them up to `MOST_MOVES`; where there are more, the last one of each point
+    of the charts.
     """
     hours, minutes = RANGES[span]
     until = now or timezone.now()
@@ -82,7 +83,9 @@ def moves(
 def traffic(
     tenant_id: uuid.UUID, span: str, now: dt.datetime | None = None, policy_id: uuid.UUID | None = None
 ) -> Traffic:
-    """Return the tenant's traffic of the last `span` (a key of RANGES). At most five queries; needs the tenant's scope.
+    """Return the tenant's traffic of the last `span` (a key of RANGES).
+
+    At most five queries; needs the tenant's scope.
 
     Of one policy, or of all. Sums are exact; percentiles are within `rollups.histogram.ERROR` of themselves.
     """

@@ -14,7 +14,8 @@ MOST = 20
 
 
 class SavedView(TenantModel):
-    """Filters of the sessions' list under a name: its maker's own, or shared with everybody who sees sessions.
+    """Filters of the sessions' list under a name:
+    its maker's own, or shared with everybody who sees sessions.
 
     `place` is what bounds their number: Postgres has no other constraint that counts.
     """
@@ -74,16 +75,18 @@ class SavedView(TenantModel):
 
 
 class TurnRollup(TenantModel):
-    """What the turns that began in one stretch of time sum up to (`apps.dashboard.rollups`), all of them or those of one policy.
+    """What the turns that began in one stretch of time sum up to (`apps.dashboard.rollups`),
+    all of them or those of one policy.
 
-    A stretch is kept where there is the row of all its turns; a policy that has none beside it has no turn there.
-    Only a copy of what the turns say. It is there as long as that holds: Postgres deletes it in the transaction that changes, adds
-    or deletes a turn or a reward of that stretch.
+    A stretch is kept where there is the row of all its turns; a policy that has none beside it has no turn
+    there. Only a copy of what the turns say. It is there as long as that holds: Postgres deletes it in the
+    transaction that changes, adds or deletes a turn or a reward of that stretch.
     """
 
     begins_at = models.DateTimeField()
     minutes = models.PositiveSmallIntegerField(help_text="How long the stretch is.")
-    # no foreign key: whoever keeps sums waits for nobody who holds a policy. A policy's turns take its sums with them.
+    # no foreign key: whoever keeps sums waits for nobody who holds a policy.
+    # A policy's turns take its sums with them.
     of_policy = models.UUIDField(
         null=True, help_text="Whose turns these are; None: all, of any policy.", default=None
     )

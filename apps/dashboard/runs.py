@@ -60,9 +60,11 @@ def _under_way() -> list[TrainingRun]:
 @require_safe
 @tenant_page()
 def runs_events(request: HttpRequest, place: Place) -> StreamingHttpResponse:
-    """Follow the list: what is under way, how the newest runs stand, and a policy's charts once they have grown.
+    """Follow the list: what is under way, how the newest runs stand,
+    and a policy's charts once they have grown.
 
-    A piece stands for itself: it says how things are, not what is new, so one that comes twice changes nothing.
+    A piece stands for itself: it says how things are, not what is new, so one that comes twice changes
+    nothing.
     """
     policy = chosen_id(request, "policy")
     if policy is not None and not Policy.objects.filter(pk=policy).exists():

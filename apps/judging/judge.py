@@ -103,7 +103,10 @@ class Judge(Protocol):
 
 
 def only_the_user_speaks(messages: Sequence[Message]) -> bool:
-    """Return whether every one of these messages is the user's. What a tool returned may be a page of anybody's."""
+    """Return whether every one of these messages is the user's.
+
+    What a tool returned may be a page of anybody's.
+    """
     return bool(messages) and all(message.get("role") == "user" for message in messages)
 
 

@@ -1,4 +1,5 @@
-"""What all keys of a tenant together may ask: what the tenant sets for itself, and what only an operator does."""
+"""What all keys of a tenant together may ask:
+what the tenant sets for itself, and what only an operator does."""
 
 import uuid
 from collections.abc import Mapping
@@ -27,7 +28,8 @@ def limit_of(tenant: Tenant) -> Limit | None:
 
 
 def at_most(stored: Limit | None) -> Mapping[str, int]:
-    """Return what the tenant may set itself, by number: the platform's default, or more where that is set; 0 is no bound."""
+    """Return what the tenant may set itself, by number:
+    the platform's default, or more where that is set; 0 is no bound."""
     found = {}
     for name, short in DEFAULTS.items():
         default, now = settings.TENANT_LIMITS[short], getattr(stored, name, None)
@@ -58,9 +60,11 @@ def set_own_limit(
     tokens_per_minute: int | None = None,
     concurrent: int | None = None,
 ) -> Limit:
-    """Set what a tenant's keys together may ask, as the tenant itself: less than the platform lets it, never more.
+    """Set what a tenant's keys together may ask, as the tenant itself:
+    less than the platform lets it, never more.
 
-    None is the platform's default. Raises InvalidInput with the field and its bound; what is above it an operator sets.
+    None is the platform's default. Raises InvalidInput with the field and its bound; what is above it an
+    operator sets.
     """
     numbers = {
         "requests_per_minute": requests_per_minute,

@@ -26,7 +26,8 @@ Weight = Annotated[float, Limits(0, 100)]
 
 @dataclass(frozen=True, slots=True)
 class TrainingConfig:
-    """Everything that shapes when and how a policy makes a step, and how long what it may learn from is kept."""
+    """Everything that shapes when and how a policy makes a step,
+    and how long what it may learn from is kept."""
 
     lr: Annotated[float, Limits(0, 1)]
     """Learning rate of AdamW, dimensionless; 0 changes nothing."""
@@ -37,9 +38,11 @@ class TrainingConfig:
     max_staleness: Annotated[int, Limits(0, 1000)]
     """Samples from more steps back along the lineage than this are stale, steps."""
     past_staleness: Literal["drop", "down_weight"] = "drop"
-    """What becomes of a stale sample: nothing, or it counts half as much for each step more, until that is too little."""
+    """What becomes of a stale sample: nothing, or it counts half as much for each step more,
+    until that is too little."""
     order: Literal["windowed", "strict", "greedy"] = "windowed"
-    """How the queue is taken from: whatever ended among the oldest, the oldest alone, or whatever ended first."""
+    """How the queue is taken from: whatever ended among the oldest, the oldest alone,
+    or whatever ended first."""
     buffer: Annotated[int, Limits(1, 65_536)] = 128
     """Size of the buffer that the window is a part of, turns."""
     window: Annotated[float, Limits(0, 1)] = 0.3
@@ -65,7 +68,8 @@ class TrainingConfig:
     policy_form: Literal["decoupled", "doubly_clipped", "plain", "gspo", "cispo"] = "decoupled"
     """How probability ratios enter the reward part."""
     prox: Literal["recomputed", "interpolated"] = "recomputed"
-    """What ratios are taken to: the policy as the step began, or between it and the one that sampled, by staleness."""
+    """What ratios are taken to: the policy as the step began,
+    or between it and the one that sampled, by staleness."""
     aggregation: Literal["token", "sequence", "constant"] = "token"
     """Mean over tokens, over replies of each reply's mean, or every reply as if equally long."""
     constant_tokens: Annotated[int, Limits(1, 1_048_576)] = 1024
@@ -75,9 +79,11 @@ class TrainingConfig:
     clip_high: Annotated[float, Limits(0, 10)] = 0.28
     """The ratio is clipped above at 1 plus this, dimensionless."""
     dual_clip: Annotated[float, Limits(1, 100)] | None = 3.0
-    """A bad reply's objective is never below this many times its advantage, dimensionless; None: no such floor."""
+    """A bad reply's objective is never below this many times its advantage,
+    dimensionless; None: no such floor."""
     behaviour_cap: Literal["mask", "truncate"] = "mask"
-    """What happens to tokens that the policy has moved away from since they were sampled: left out, or capped."""
+    """What happens to tokens that the policy has moved away from since they were
+    sampled: left out, or capped."""
     behaviour_mask_above: Annotated[float, Limits(1, 1e6)] = 5.0
     """`mask`: tokens whose weight (policy / sampler) is over this are left out, dimensionless."""
     behaviour_truncate_at: Annotated[float, Limits(1, 1e6)] = 2.0
@@ -91,8 +97,8 @@ class TrainingConfig:
     geometric_high: Annotated[float, Limits(1, 100)] = 1.01
     """Upper end of the band, dimensionless."""
     opd_kind: Literal["sampled", "full_kl", "top_k", "top_k_select"] = "full_kl"
-    """Distil on the sampled tokens, over the whole vocabulary (less noise, so fewer steps and replies that stay on
-    their topic), or over the likeliest tokens."""
+    """Distil on the sampled tokens, over the whole vocabulary (less noise,
+    so fewer steps and replies that stay on their topic), or over the likeliest tokens."""
     top_k: Annotated[int, Limits(1, 1024)] = 4
     """How many likeliest tokens that is, count."""
     opd_teacher: Literal["base", "policy"] = "base"
@@ -102,8 +108,9 @@ class TrainingConfig:
     hints: Annotated[int, Limits(1, 3)] = 1
     """Hints of a sample that teach, best first, count."""
     advantage: Literal["ema", "batch", "group", "step"] = "ema"
-    """What a reward is compared with: the policy's moving average, the batch, the rollouts of its task, or those at the
-    same step. Only rollouts have a task: other samples get no advantage from the last two."""
+    """What a reward is compared with: the policy's moving average, the batch,
+    the rollouts of its task, or those at the same step. Only rollouts have a task:
+    other samples get no advantage from the last two."""
     normalise: bool = False
     """Whether advantages (not those of `ema`) are divided by their rewards' standard deviation."""
     baseline_decay: Annotated[float, Limits(0, 0.9999)] = 0.9
@@ -146,7 +153,8 @@ class TrainingConfig:
     check_tokens: Annotated[int, Limits(0, 1_000_000)] = 256
     """Reply tokens on which that is measured, count; 0: not at all."""
     max_sequence_tokens: Annotated[int, Limits(1, 1_048_576)] | None = None
-    """A longer sample, prompt and reply, is left out and says so, tokens; None: only the model's own limit."""
+    """A longer sample, prompt and reply, is left out and says so, tokens; None:
+    only the model's own limit."""
     deadline_s: Annotated[float, Limits(1, 86_400)] = 1800.0
     """A step that takes longer is ended and tried again, seconds."""
     attempts: Annotated[int, Limits(1, 100)] = 4
@@ -154,7 +162,8 @@ class TrainingConfig:
     refusals: Annotated[int, Limits(1, 100)] = 2
     """A sample is set aside after so many steps with it were thrown away, count."""
     retention_days: Annotated[int, Limits(1, 3650)] | None = None
-    """Sessions in which nothing was said for longer are deleted, whatever still waits of them, days; None: they are kept."""
+    """Sessions in which nothing was said for longer are deleted, whatever still waits of them,
+    days; None: they are kept."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the values as plain data."""
@@ -185,7 +194,8 @@ def _described(hint: Any) -> dict[str, Any]:
 
 
 def resolve(overrides: Mapping[str, Any]) -> TrainingConfig:
-    """Return the settings' configuration with a policy's overrides; InvalidInput names the field that is wrong."""
+    """Return the settings' configuration with a policy's overrides;
+    InvalidInput names the field that is wrong."""
     values: dict[str, Any] = {
         "lr": settings.TRAINING_LR,
         "batch_size": settings.TRAINING_BATCH,

@@ -1,4 +1,7 @@
-"""Training runs: who may work on one, for how long, and how it is given up. `commits` says how it ends well."""
+"""Training runs: who may work on one, for how long, and how it is given up.
+
+`commits` says how it ends well.
+"""
 
 import dataclasses
 import datetime as dt
@@ -30,7 +33,8 @@ PUBLISH_WAIT_S = 2.0  # before a run looks again whether the version before it i
 
 
 class LeaseLost(Conflict):
-    """Somebody else holds the run, or it has ended: whatever was done under the old lease counts for nothing."""
+    """Somebody else holds the run, or it has ended:
+    whatever was done under the old lease counts for nothing."""
 
     code = "lease_lost"
 
@@ -56,10 +60,10 @@ def request_run(*, policy: Policy, actor: str, idempotency_key: str | None = Non
     """Queue a run for whatever samples wait, however few (an operator's or a key's wish); audited.
 
     People's own go before shadow ones: a batch is of one sort.
-    `actor` is "user:<id>" or "key:<public id>". The same wish again, by its key, returns the run that it made,
-    however that stands now. Raises Conflict where training is switched off, no sample waits (`no_samples`) or the
-    policy has an open run (`run_under_way`), Forbidden where the tenant is paused, InvalidInput where its configuration
-    is not valid.
+    `actor` is "user:<id>" or "key:<public id>". The same wish again, by its key, returns the run that it
+    made, however that stands now. Raises Conflict where training is switched off, no sample waits
+    (`no_samples`) or the policy has an open run (`run_under_way`), Forbidden where the tenant is paused,
+    InvalidInput where its configuration is not valid.
     """
     with transaction.atomic():
         if idempotency_key is not None:
@@ -89,8 +93,8 @@ def request_run(*, policy: Policy, actor: str, idempotency_key: str | None = Non
 def resume_run(*, run_id: uuid.UUID, actor: str) -> TrainingRun:
     """Queue a failed or cancelled run again, with all its tries, for whatever samples wait now; audited.
 
-    Raises Conflict where it ended another way, training is switched off or paused, no sample waits or its policy has
-    another run under way, Forbidden where the tenant is paused.
+    Raises Conflict where it ended another way, training is switched off or paused, no sample waits or its
+    policy has another run under way, Forbidden where the tenant is paused.
     """
     with transaction.atomic():
         run = TrainingRun.objects.select_for_update().filter(id=run_id).first()
@@ -133,9 +137,11 @@ def cancel_run(*, run_id: uuid.UUID, actor: str) -> TrainingRun:
 
 
 def claim_run(*, run_id: uuid.UUID, wanted: Callable[["Claim"], bool] | None = None) -> Claim | None:
-    """Take a queued run (or one whose holder's lease ran out) under a new fence; None where it is not to be had.
+    """Take a queued run (or one whose holder's lease ran out) under a new fence;
+    None where it is not to be had.
 
-    With `wanted`, only a run that nobody has tried yet and of whose claim it says yes; another stays in the queue.
+    With `wanted`, only a run that nobody has tried yet and of whose claim it says yes; another stays in the
+    queue.
 
     The samples are chosen and claimed here, the oldest first; those that are stale or on another branch
     are set aside. A run for which too little is left ends at once, and says so.
@@ -193,7 +199,8 @@ def claim_run(*, run_id: uuid.UUID, wanted: Callable[["Claim"], bool] | None = N
 
 
 def heartbeat(*, run_id: uuid.UUID, fence: int, progress: dict[str, Any] | None = None) -> bool:
-    """Extend the lease and note the progress; False where the lease is no longer the caller's: stop working."""
+    """Extend the lease and note the progress; False where the lease is no longer
+    the caller's: stop working."""
     values: dict[str, Any] = {"lease_until": clock.now() + dt.timedelta(seconds=settings.LEASE_S)}
     if progress is not None:
         values["progress"] = progress
@@ -237,8 +244,8 @@ def set_aside(*, run_id: uuid.UUID, fence: int, sample_id: uuid.UUID, reason: st
 def expire_leases() -> int:
     """Put back the runs in scope whose holder went silent; return how many there were.
 
-    Each in a transaction of its own: tenants' accounts are locked one at a time, and one run that cannot be put back
-    (the next trainer takes it as it is) keeps no other from it.
+    Each in a transaction of its own: tenants' accounts are locked one at a time, and one run that cannot be
+    put back (the next trainer takes it as it is) keeps no other from it.
     """
     silent = TrainingRun.objects.filter(state=RunState.RUNNING, lease_until__lt=clock.now())
     expired = 0
@@ -269,7 +276,8 @@ def _asked_by(actor: str) -> str:
 
 
 def _batch(run: TrainingRun, policy: Policy) -> tuple[TrainingConfig, list[Sample]] | None:
-    """Return the configuration and samples (with their staleness) of a locked run; None where it ends or waits."""
+    """Return the configuration and samples (with their staleness) of a locked run;
+    None where it ends or waits."""
     try:
         config = resolve(policy.config)
     except InvalidInput as error:

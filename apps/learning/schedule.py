@@ -125,7 +125,8 @@ def _next(policy: Policy, config: TrainingConfig, *, shadow: bool) -> list[Entry
 
 
 def prune(policy: Policy, config: TrainingConfig) -> Lineage:
-    """Set aside the waiting samples that may teach no more or are of no use; return the lineage that the others stand on."""
+    """Set aside the waiting samples that may teach no more or are of no use;
+    return the lineage that the others stand on."""
     withdraw(policy)
     lineage = Lineage(policy.live)
     rules = staleness_rules(config)
@@ -156,7 +157,8 @@ def pick(policy: Policy, config: TrainingConfig, lineage: Lineage, *, whole: boo
 
     Of people's own samples or, where there are none, of shadow ones. `whole`: a run that is there for a
     whole batch; less than that of people's own goes on waiting where a whole one of the others is there.
-    A sample's staleness counts from the version of its first token, which wrote all of it: a request keeps its version.
+    A sample's staleness counts from the version of its first token, which wrote all of it: a request keeps
+    its version.
     """
     own = _picked(policy, config, lineage, shadow=False)
     if len(own) >= (config.batch_size if whole else 1):

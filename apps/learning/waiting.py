@@ -57,7 +57,10 @@ def under_way(policy_id: uuid.UUID) -> QuerySet[Turn]:
 
 
 def queue_of(policy: Policy, config: TrainingConfig, *, shadow: bool) -> list[Entry[uuid.UUID]]:
-    """Return as much of one sort's queue, oldest beginning first, as a batch may come from. Keys are turns."""
+    """Return as much of one sort's queue, oldest beginning first, as a batch may come from.
+
+    Keys are turns.
+    """
     order = order_of(config)
     most = places_seen(order, config.batch_size)
     ready = waiting(policy, shadow=shadow)
@@ -87,7 +90,8 @@ def queue_of(policy: Policy, config: TrainingConfig, *, shadow: bool) -> list[En
 
 
 def _hinted(samples: QuerySet[Sample]) -> QuerySet[Sample]:
-    """Add whether there is a hint: its prompt, of thousands of tokens, is not read for every place of a queue."""
+    """Add whether there is a hint: its prompt, of thousands of tokens,
+    is not read for every place of a queue."""
     return samples.annotate(hinted=ExpressionWrapper(~Q(hints=[]), output_field=BooleanField()))
 
 

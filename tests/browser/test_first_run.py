@@ -21,7 +21,8 @@ pytestmark = [pytest.mark.long, pytest.mark.e2e]
 PASSWORD = "correct horse battery staple"
 PATIENCE_MS = 120_000.0
 ENDS = 13
-"""The seed of weights that end a reply after some hundred tokens; those of most go on for more than are left."""
+"""The seed of weights that end a reply after some hundred tokens;
+those of most go on for more than are left."""
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,8 @@ def test_from_signing_up_to_a_version_of_ones_own(
         looked_at("landed")
         page.get_by_role("link", name="See the session").click()
         expect(page.get_by_text("Why is the sky blue?")).to_be_visible()
-        # one thumb by itself is the average of all thumbs; with what it should have been, there is something to learn
+        # one thumb by itself is the average of all thumbs;
+        # with what it should have been, there is something to learn
         page.get_by_label("What it should have been").fill("Air scatters blue light the most.")
         page.get_by_role("button", name="Bad", exact=True).click()
         page.get_by_text("Noted. It outranks every judge.").wait_for()

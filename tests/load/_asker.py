@@ -1,6 +1,7 @@
 """A process that asks one database for pages when it is told to, a line of JSON each way: `python -m tests.load._asker`.
 
-Lines are {"tenant", "face", "path"}; the answer has the milliseconds, the queries that were run and the size of the page.
+Lines are {"tenant", "face", "path"}; the answer has the milliseconds, the queries that were run and the size
+of the page.
 """
 
 from __future__ import annotations

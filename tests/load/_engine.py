@@ -54,7 +54,8 @@ def bench_directory() -> Path:
 def engine(
     served: Path, folder: Path, *, slots: int = BATCH_SLOTS[0], loaded_slots: int, within_s: float = 300.0
 ) -> Iterator[Engine]:
-    """Run one server of the model, with as many slots in a batch as `make up` gives it unless told otherwise."""
+    """Run one server of the model, with as many slots in a batch as `make up` gives
+    it unless told otherwise."""
     server = Engine(
         model=served,
         port=free_port(),

@@ -54,7 +54,8 @@ class _Route:
 def every_page(tenant: str, ids: Mapping[str, Any]) -> list[Page]:
     """Return every list of the API and the console, and every page of the dashboard but for `LEFT_OUT`.
 
-    `ids` has the row that stands for each of `MEANT`; a parameter that is not there is a KeyError: say what it means.
+    `ids` has the row that stands for each of `MEANT`; a parameter that is not there is a KeyError: say what
+    it means.
     """
     found = []
     for route in _routes(get_resolver().url_patterns):

@@ -1,8 +1,8 @@
 """Grow a tenant to any number of turns inside Postgres, with everything else that comes with them, in proportion.
 
-Rows are copies of a tenant's first ones (`tests.apps.console.rows.fill`) with ids, times, names and measures of their own. Row 0
-of each table is the newest; ids carry their row's time, as the platform's do. The same number gives the same row, so a
-large table begins with all rows of a small one.
+Rows are copies of a tenant's first ones (`tests.apps.console.rows.fill`) with ids, times, names and measures
+of their own. Row 0 of each table is the newest; ids carry their row's time, as the platform's do. The same
+number gives the same row, so a large table begins with all rows of a small one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Shape:
     def of(cls, turns: int) -> Shape:
         """Return the shape of so many turns: what is rare fills a page with few turns too.
 
-        Else a list of it shows one row with few turns and a full page with many, and what is compared is the rows.
+        Else a list of it shows one row with few turns and a full page with many, and what is compared is the
+        rows.
         """
         most = max(1, turns // PAGE)
         usual = cls()
@@ -140,8 +141,8 @@ def _tables(source: Mapping[str, Any], turns: int, shape: Shape, origin: str) ->
 
     base = source["adapters.AdapterVersion"]
     end_users = max(1, turns // shape.end_user)
-    # step k learned from turns k * run to (k + 1) * run - 1, and turns before its version became live were answered by
-    # the one before; what is newer than step 1 waits
+    # step k learned from turns k * run to (k + 1) * run - 1, and turns before its version became live were
+    # answered by the one before; what is newer than step 1 waits
     before = f"CASE WHEN k + 1 < {steps} THEN {names.key('version', 'k + 1')} ELSE '{base}'::uuid END"
     answered = (
         f"CASE WHEN k / {shape.run} + 1 < {steps} THEN {names.key('version', f'k / {shape.run} + 1')}"

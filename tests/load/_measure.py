@@ -64,8 +64,9 @@ def random_model(directory: Path, shape: str, *, seed: int = 0, dtype: torch.dty
 def side_by_side(arms: Mapping[str, Callable[[], object]], *, repeats: int) -> dict[str, Timing]:
     """Times the arms in turn, round after round, in seconds of this process's processor time.
 
-    Every arm computes in one thread and waits for nothing, so on a quiet machine that is the time by the clock on the
-    wall, and on a busy one it leaves out what others do. There is nothing to warm up: no compiler, no cache.
+    Every arm computes in one thread and waits for nothing, so on a quiet machine that is the time by the
+    clock on the wall, and on a busy one it leaves out what others do. There is nothing to warm up: no
+    compiler, no cache.
     """
     seconds: dict[str, list[float]] = {name: [] for name in arms}
     for _ in range(repeats):
@@ -80,7 +81,8 @@ def side_by_side(arms: Mapping[str, Callable[[], object]], *, repeats: int) -> d
 
 
 def publish(name: str, found: Mapping[str, Any], timings: Mapping[str, Timing]) -> Path:
-    """Prints a table and writes `var/bench/NAME.json` with versions, machine and figures; returns the file."""
+    """Prints a table and writes `var/bench/NAME.json` with versions,
+    machine and figures; returns the file."""
     print(f"{name}\n{'arm':<28}{'median s':>10}{'low':>10}{'high':>10}{'repeats':>9}")
     for arm, timing in timings.items():
         print(f"{arm:<28}{timing.median:>10.3f}{timing.low:>10.3f}{timing.high:>10.3f}{timing.repeats:>9}")

@@ -110,7 +110,10 @@ async def _exchange(
     *,
     stream: bool,
 ) -> float:
-    """Send one request and read its whole answer; returns when the first content came. Raises ValueError for others than 200."""
+    """Send one request and read its whole answer; returns when the first content came.
+
+    Raises ValueError for others than 200.
+    """
     reader, writer = connection
     writer.write(
         (

@@ -1,8 +1,9 @@
 """Draw `docs/drift.png`: a simulated policy whose engine drifts away until training stops by itself.
 
-The ledger, the commits, the readings, the bounds and the pause are the real ones, on a Postgres of its own. What is made up is
-what a trainer would report of each step: an engine that differs from the learner a little more every time, and the
-rewards. Replies that grow are rows of the ledger. `python -m tests.load.drift [--to FILE] [--steps N] [--seed S]`.
+The ledger, the commits, the readings, the bounds and the pause are the real ones, on a Postgres of its own.
+What is made up is what a trainer would report of each step: an engine that differs from the learner a little
+more every time, and the rewards. Replies that grow are rows of the ledger. `python -m tests.load.drift [--to
+FILE] [--steps N] [--seed S]`.
 """
 
 from __future__ import annotations

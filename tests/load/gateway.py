@@ -1,9 +1,10 @@
 """Requests a second that the gateway answers on one core, with everything on, against the LiteLLM proxy.
 
-Both ask the same fake engine (no delay) on loopback, both are pinned to one core, 16 requests in parallel with
-distinct prompts; ours renders the template, counts tokens against limits, finds the session and commits the turn to a
-durable Postgres before the last byte, LiteLLM runs without a database (`gateway_litellm.yaml`, which says how to
-install it). Rounds alternate between the two. `ratio` and `ratio_streamed` are medians of the rounds' ratios.
+Both ask the same fake engine (no delay) on loopback, both are pinned to one core, 16 requests in parallel
+with distinct prompts; ours renders the template, counts tokens against limits, finds the session and commits
+the turn to a durable Postgres before the last byte, LiteLLM runs without a database (`gateway_litellm.yaml`,
+which says how to install it). Rounds alternate between the two. `ratio` and `ratio_streamed` are medians of
+the rounds' ratios.
 
 Without LITELLM_PYTHON only ours is measured.
 """

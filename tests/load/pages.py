@@ -1,10 +1,11 @@
 """Times of every list page of dashboard, API and console with a million turns in the table, against ten thousand.
 
-Two databases of one real Postgres hold one tenant each, the smaller one the newest rows of the larger one: turns and, in
-proportion, sessions, samples, runs of 64 samples, versions, judgements, feedback, preferences, alerts and audit rows; what is rare
-fills a page of both (`tests.load._grown`). Pages are found in the URLconf (`tests.load._every_page`); those that lead on are asked for once more halfway
-back in time. The owner, or of the console an operator, asks through all of Django for a page with few and with many turns
-in turn, so that a slow moment hits both. What workers sum up of turns is summed up before. `ratio` is the worst page's 95th
+Two databases of one real Postgres hold one tenant each, the smaller one the newest rows of the larger one:
+turns and, in proportion, sessions, samples, runs of 64 samples, versions, judgements, feedback, preferences,
+alerts and audit rows; what is rare fills a page of both (`tests.load._grown`). Pages are found in the URLconf
+(`tests.load._every_page`); those that lead on are asked for once more halfway back in time. The owner, or of
+the console an operator, asks through all of Django for a page with few and with many turns in turn, so that a
+slow moment hits both. What workers sum up of turns is summed up before. `ratio` is the worst page's 95th
 percentile with many turns over the one with few.
 """
 
@@ -97,7 +98,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def prepare(sizes: dict[str, int]) -> tuple[dt.datetime, list[dict[str, str]]]:
-    """Fill a database for each size, unless it is filled; returns the newest turn's moment and the pages to ask for."""
+    """Fill a database for each size, unless it is filled;
+    returns the newest turn's moment and the pages to ask for."""
     import psycopg
 
     from embedded.database import with_database
@@ -257,7 +259,8 @@ def halfway(page: dict[str, str], moment: dt.datetime, *, leads_on: bool) -> dic
 def rounds(
     askers: dict[str, Asker], pages: dict[str, dict[str, dict[str, str]]], repeats: int
 ) -> tuple[dict[str, dict[str, list[float]]], dict[str, dict[str, int]]]:
-    """Ask for every page in turn, of both databases in changing order; returns milliseconds and queries by page and size."""
+    """Ask for every page in turn, of both databases in changing order;
+    returns milliseconds and queries by page and size."""
     times: dict[str, dict[str, list[float]]] = {name: {size: [] for size in askers} for name in pages}
     queries: dict[str, dict[str, int]] = {name: {} for name in pages}
     for number in range(repeats + WARM):

@@ -1,9 +1,10 @@
 """The asynchronous loop's time to N trained turns against the same work done synchronously, on a virtual clock.
 
 What is real: the scheduler's rules (`apps/learning/rules`, which the ledger's code calls) with the default
-configuration, and the seconds of a training step, measured in this run with the real trainer. What is simulated: the
-clock, the engines' slots, and the turns' durations, a seeded heavy-tailed trace from 2 s to 30 min. The synchronous arm
-writes and judges a batch, trains, publishes, and only then writes the next; it has the same slots, durations and costs.
+configuration, and the seconds of a training step, measured in this run with the real trainer. What is
+simulated: the clock, the engines' slots, and the turns' durations, a seeded heavy-tailed trace from 2 s to 30
+min. The synchronous arm writes and judges a batch, trains, publishes, and only then writes the next; it has
+the same slots, durations and costs.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ PUBLISH_S, JUDGE_S = 5.0, 1.0
 
 
 def measured_step_s(tokens: int) -> float:
-    """Make one real step of a batch on a model of the embedded one's shape with random weights; return its seconds."""
+    """Make one real step of a batch on a model of the embedded one's shape with random
+    weights; return its seconds."""
     import torch
 
     from tests.load._measure import random_model

@@ -1,10 +1,11 @@
 """Time to first token of people's requests while shadow rollouts fill the time between them, against without.
 
-The real engine, the real gateway and the task that writes shadow replies, as the clock starts it: it begins once nobody
-asked for two seconds and lets go of the engine when a request is a row. People come in bursts: some at a time, each with a
-few questions, then nobody for a while. Stretches with shadow rollouts switched on for the policy of another tenant
-alternate with stretches in which they are off. `ratio` is the 99th percentile with over the one without, the median of the
-rounds; `shadow_tokens` is what was written per second of all of a stretch, bursts included.
+The real engine, the real gateway and the task that writes shadow replies, as the clock starts it: it begins
+once nobody asked for two seconds and lets go of the engine when a request is a row. People come in bursts:
+some at a time, each with a few questions, then nobody for a while. Stretches with shadow rollouts switched on
+for the policy of another tenant alternate with stretches in which they are off. `ratio` is the 99th
+percentile with over the one without, the median of the rounds; `shadow_tokens` is what was written per second
+of all of a stretch, bursts included.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ class Stage:
         self._learner = learner
 
     def switch(self, *, on: bool) -> None:
-        """Switch shadow rollouts as the tenant does; what waits to be learned from is taken away, so that there is room."""
+        """Switch shadow rollouts as the tenant does;
+        what waits to be learned from is taken away, so that there is room."""
         from apps.learning.models import Sample, SampleState
         from apps.memory.services import set_setting
         from kernel.tenancy import tenant_scope
@@ -153,9 +155,11 @@ def _stage(options: argparse.Namespace) -> Iterator[Stage]:
 
 
 def _prepare(engine_url: str, people: Any, learner: Any) -> None:
-    """Make the engine known, lift the limits of people, and give the other tenant's policy something to be taught.
+    """Make the engine known, lift the limits of people,
+    and give the other tenant's policy something to be taught.
 
-    What its lesson is measured by is taken as measured: measuring is the same engine's work under the same look-out.
+    What its lesson is measured by is taken as measured: measuring is the same engine's work under the same
+    look-out.
     """
     from apps.engines.models import Engine, EngineState
     from apps.evaluation.choosing.figures import Measured
@@ -233,7 +237,8 @@ async def compare(stage: Stage, options: argparse.Namespace) -> dict[str, Any]:
 
     from tests.load._requests import p99
 
-    # a policy teaches unless it is told not to: what began before the first stretch is not to be counted in it
+    # a policy teaches unless it is told not to:
+    # what began before the first stretch is not to be counted in it
     await sync_to_async(stage.switch)(on=False)
     await _people(stage, options, seed=0, seconds=1.0)
     await asyncio.sleep(LETS_GO_S)

@@ -1,10 +1,10 @@
 """What sharing slots by time does, without a machine's noise: the platform's own code on an engine of four numbers.
 
-`python -m tests.load.simulate_slots`. The event loop's clock jumps to the next timer, so the figures are the same
-everywhere. The engine prefills before it decodes, batches at most so many requests and distinct adapters, and takes
-times fitted to the embedded model on one core (seconds): a step of n requests of k adapters 0.05 + 0.02 n + 0.02 k, a prefill
-of t new tokens 0.1 + 0.002 t + 0.02 k. It says which order of waiting is better, not what a machine will measure:
-that is `tests.load.slots`.
+`python -m tests.load.simulate_slots`. The event loop's clock jumps to the next timer, so the figures are the
+same everywhere. The engine prefills before it decodes, batches at most so many requests and distinct
+adapters, and takes times fitted to the embedded model on one core (seconds): a step of n requests of k
+adapters 0.05 + 0.02 n + 0.02 k, a prefill of t new tokens 0.1 + 0.002 t + 0.02 k. It says which order of
+waiting is better, not what a machine will measure: that is `tests.load.slots`.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 """Time to first token of the worst policy, with three times as many live adapters as a batch takes.
 
-One real engine on the CPU and the slots that `make up` gives it, twice as many requests in parallel as slots, over
-all policies alike. Each round runs four ways one after the other: as many adapters as slots (`within`), three times as
-many straight at the engine (`bare`), the same through the platform's slots without pausing anybody's reply (`queued`),
-and as the platform does it (`fair`). The 99th percentile is of one policy's requests, and the policy is the one where
-it is worst. `ratio` is fair over within, the median of the rounds.
+One real engine on the CPU and the slots that `make up` gives it, twice as many requests in parallel as slots,
+over all policies alike. Each round runs four ways one after the other: as many adapters as slots (`within`),
+three times as many straight at the engine (`bare`), the same through the platform's slots without pausing
+anybody's reply (`queued`), and as the platform does it (`fair`). The 99th percentile is of one policy's
+requests, and the policy is the one where it is worst. `ratio` is fair over within, the median of the rounds.
 """
 
 import argparse

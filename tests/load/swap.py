@@ -1,9 +1,9 @@
 """Time to first token while an adapter is swapped every second, against quiet.
 
 One real engine on the CPU, a few requests at a time of one policy. Quiet stretches alternate
-with stretches in which every second another version is loaded, proven by a short scoring as publishing does, and
-made the one that new requests name. `ratio` is the 99th percentile with swaps over the one without, the median of the
-rounds; old versions are unloaded between the stretches, as the platform does it, late.
+with stretches in which every second another version is loaded, proven by a short scoring as publishing does,
+and made the one that new requests name. `ratio` is the 99th percentile with swaps over the one without, the
+median of the rounds; old versions are unloaded between the stretches, as the platform does it, late.
 """
 
 import argparse
@@ -67,7 +67,8 @@ class Policy:
 async def stretch(
     client: EngineClient, policy: Policy, options: argparse.Namespace, seed: int
 ) -> tuple[list[float], list[float]]:
-    """Keep some requests going for some seconds; returns times to first token and gaps between tokens, seconds."""
+    """Keep some requests going for some seconds;
+    returns times to first token and gaps between tokens, seconds."""
     chance = random.Random(seed)
     sampling = {"max_new_tokens": options.reply, "temperature": 0.7, "ignore_eos": True}
     firsts: list[float] = []

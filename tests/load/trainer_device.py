@@ -1,9 +1,10 @@
 """Tokens per second, model FLOP/s utilisation and peak memory of the trainer's pass on the device it finds.
 
-Random models: 0.1B-shaped, and 8B-shaped where there is a GPU. One pass is the gradient over sessions of eight turns.
-Model FLOPs are those of a frozen base with an adapter: 2 for each weight and token forward, 2 back through the inputs
-(no weight's own gradient), and attention. `utilisation` is of the peak on the GPU's data sheet, for the GPUs listed here;
-`of_matmul` is of what one large matrix product reaches on the same device, so a CPU has a figure too.
+Random models: 0.1B-shaped, and 8B-shaped where there is a GPU. One pass is the gradient over sessions of
+eight turns. Model FLOPs are those of a frozen base with an adapter: 2 for each weight and token forward, 2
+back through the inputs (no weight's own gradient), and attention. `utilisation` is of the peak on the GPU's
+data sheet, for the GPUs listed here; `of_matmul` is of what one large matrix product reaches on the same
+device, so a CPU has a figure too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What a 64-turn step spends beside forward and backward: paging, optimiser, export, hash, fsync.
 
-Whole steps of sessions of eight turns from a parent on the disk, as workers ask for them. Counted as computing: the pass
-that makes the gradient, and the look at the policy after it. All else is overhead, the probes' own passes included.
+Whole steps of sessions of eight turns from a parent on the disk, as workers ask for them. Counted as
+computing: the pass that makes the gradient, and the look at the policy after it. All else is overhead, the
+probes' own passes included.
 """
 
 from __future__ import annotations

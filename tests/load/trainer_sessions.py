@@ -1,10 +1,10 @@
 """A session as one sequence against one turn a row: transformers + PEFT without padding, and TRL's GRPO step.
 
-The same samples, rewards only, the same adapter, one step of AdamW. PEFT's arm takes one forward for each turn, so nothing
-is padded and no attention crosses turns; `--packed` also measures turns packed in a row, and `ratio` compares with the
-faster. Its log-probabilities are taken at reply tokens only, as ours are. TRL's arm is its trainer's own loss with its
-defaults (padding, gradient checkpointing) and takes part where `trl` can be imported. The gradients of the last step are
-compared.
+The same samples, rewards only, the same adapter, one step of AdamW. PEFT's arm takes one forward for each
+turn, so nothing is padded and no attention crosses turns; `--packed` also measures turns packed in a row, and
+`ratio` compares with the faster. Its log-probabilities are taken at reply tokens only, as ours are. TRL's arm
+is its trainer's own loss with its defaults (padding, gradient checkpointing) and takes part where `trl` can
+be imported. The gradients of the last step are compared.
 """
 
 from __future__ import annotations

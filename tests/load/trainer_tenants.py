@@ -1,7 +1,7 @@
 """Small batches of many tenants in one pass against one at a time; memory of eight tenants against one.
 
-The gradient of every tenant's batch and its AdamW step; the gradients of both arms are compared. `--memory` measures
-the peak resident memory of whole steps, in processes of their own: one tenant against eight.
+The gradient of every tenant's batch and its AdamW step; the gradients of both arms are compared. `--memory`
+measures the peak resident memory of whole steps, in processes of their own: one tenant against eight.
 """
 
 from __future__ import annotations
@@ -142,7 +142,8 @@ def measure(directory: Path, folder: Path, tenants: int, tokens: int) -> None:
 
 
 def whole_steps(model: PolicyModel, tenants: int, tokens: int, folder: Path) -> dict[str, float]:
-    """Seconds a tenant, by the clock on the wall and by the processor, of whole steps: paging, export, hash and fsync too."""
+    """Seconds a tenant, by the clock on the wall and by the processor, of whole steps:
+    paging, export, hash and fsync too."""
     found = {}
     for name in ("alone", "together"):
         place = folder / name

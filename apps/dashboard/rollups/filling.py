@@ -1,8 +1,10 @@
-"""Sum up stretches that are over. A message that came twice, or a process that dies at any line, changes nothing.
+"""Sum up stretches that are over.
 
-A stretch is kept only by who holds its half-hours, which Postgres gives to nobody while a transaction that changed a turn of
-one is under way; and whoever changes one later throws away what is kept of it, in the same transaction
-(`migrations/dashboard`). So nobody sees a change without seeing that its sums are gone.
+A message that came twice, or a process that dies at any line, changes nothing.
+
+A stretch is kept only by who holds its half-hours, which Postgres gives to nobody while a transaction that
+changed a turn of one is under way; and whoever changes one later throws away what is kept of it, in the same
+transaction (`migrations/dashboard`). So nobody sees a change without seeing that its sums are gone.
 """
 
 import datetime as dt
@@ -29,7 +31,8 @@ KEPT = dt.timedelta(days=30)
 SETTLED = dt.timedelta(minutes=5)
 """After so long most turns of a half-hour have ended, and most that is said of them is said."""
 
-# from the newest turn to the newest one of an earlier stretch, and so on: one look-up in the index of time each
+# from the newest turn to the newest one of an earlier stretch, and so on:
+# one look-up in the index of time each
 _UNSUMMED = """
     WITH RECURSIVE seen AS (
         SELECT (SELECT max(created_at) FROM conversations_turn
@@ -49,10 +52,11 @@ _UNSUMMED = """
 
 
 def sum_up_due(*, limit: int) -> int:
-    """Sum up stretches that are over and have turns, of all tenants in turns, at most `limit`; return how many.
+    """Sum up stretches that are over and have turns, of all tenants in turns,
+    at most `limit`; return how many.
 
-    Newest first, so that a tenant that nothing is kept of gets its last days first. What is older than the page looks
-    back is forgotten.
+    Newest first, so that a tenant that nothing is kept of gets its last days first. What is older than the
+    page looks back is forgotten.
     """
     now = timezone.now()
     known = Stretch(begin(now - KEPT, max(LEVELS)), begin(now - SETTLED, min(LEVELS)))
@@ -73,7 +77,8 @@ def sum_up_due(*, limit: int) -> int:
 
 
 def sum_up(tenant_id: uuid.UUID, begins: dt.datetime, minutes: int) -> bool:
-    """Keep the sums of a stretch; False where somebody changes a turn of it right now, or a smaller one in it is to come first.
+    """Keep the sums of a stretch; False where somebody changes a turn of it right now,
+    or a smaller one in it is to come first.
 
     It is found again then. Waits for nobody once it holds something, so that nobody waits for it in a circle.
     """
@@ -123,7 +128,8 @@ def _unsummed(tenant_id: uuid.UUID, minutes: int, within: Stretch) -> list[dt.da
 
 
 def _policies(minutes: int, whole: Stretch) -> list[uuid.UUID]:
-    """Return the policies that have turns in a stretch: as the stretches in it say, where it has smaller ones."""
+    """Return the policies that have turns in a stretch:
+    as the stretches in it say, where it has smaller ones."""
     if minutes == min(LEVELS):
         turns = Turn.objects.filter(created_at__gte=whole.since, created_at__lt=whole.until)
         return list(turns.order_by().values_list("policy_id", flat=True).distinct())

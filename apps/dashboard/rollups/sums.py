@@ -1,4 +1,5 @@
-"""Sums of a stretch of time by points: from the largest stretches that are kept, and of the rest from the turns."""
+"""Sums of a stretch of time by points: from the largest stretches that are kept,
+and of the rest from the turns."""
 
 import datetime as dt
 import uuid
@@ -107,13 +108,14 @@ def sums_of(
     minutes: int,
     policy_id: uuid.UUID | None = None,
 ) -> dict[int, Sums]:
-    """Return the sums of a stretch by points of `minutes` (one of LEVELS), in order of time; empty points are left out.
+    """Return the sums of a stretch by points of `minutes` (one of LEVELS), in order of time;
+    empty points are left out.
 
     Of the turns of one policy, or of all.
 
-    A point is named by its beginning, POSIX seconds. A query for each level up to that and two for what is in none. Needs the
-    tenant's scope. Each stretch is as it was at one moment of the call: one that is thrown away meanwhile was right when
-    it was read.
+    A point is named by its beginning, POSIX seconds. A query for each level up to that and two for what is in
+    none. Needs the tenant's scope. Each stretch is as it was at one moment of the call: one that is thrown
+    away meanwhile was right when it was read.
     """
     points: dict[int, Sums] = defaultdict(Sums)
     gaps = [Stretch(since, until)]
@@ -152,7 +154,8 @@ def _asked(
 
 
 def _sums(read: Callable[[Any], Histogram], *figures: Any) -> Sums:
-    """Return the sums of a row: the fields in their order, as far as it has them, histograms as JSON that `read` reads."""
+    """Return the sums of a row: the fields in their order, as far as it has them,
+    histograms as JSON that `read` reads."""
     requests, failed, prompt, reply, first, latency, *rewards = figures
     durations = read(orjson.loads(first)), read(orjson.loads(latency))
     return Sums(requests, failed, prompt, reply, *durations, *rewards)

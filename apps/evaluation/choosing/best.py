@@ -25,7 +25,8 @@ _FIGURES = tuple(one.name for one in fields(Measured))
 def step(
     version: AdapterVersion | None, measured: Measured, outcome: str, *, is_best: bool
 ) -> dict[str, Any]:
-    """Return what a lesson's course keeps of a version; None is the bare base, which the yardstick measured."""
+    """Return what a lesson's course keeps of a version;
+    None is the bare base, which the yardstick measured."""
     number, written = (version.number, measured.written) if version is not None else (0, 0)
     return {
         "version": number,

@@ -1,4 +1,7 @@
-"""What a policy's shadow rollouts would answer next, or why they wait. Every reason is one that people may read."""
+"""What a policy's shadow rollouts would answer next, or why they wait.
+
+Every reason is one that people may read.
+"""
 
 import datetime as dt
 import random
@@ -45,7 +48,10 @@ class Wave:
 
 
 def next_wave(policy: Policy) -> Wave | str:
-    """Return what is to be answered now, or why nothing is. `policy` comes with its tenant and live version."""
+    """Return what is to be answered now, or why nothing is.
+
+    `policy` comes with its tenant and live version.
+    """
     why = _why_not(policy)
     if why:
         return why
@@ -77,7 +83,8 @@ def _why_idle(lesson: Lesson, missing: int, questions: list[Question]) -> str:
 
 
 def tokens_today(policy: Policy) -> int:
-    """Return how many tokens shadow rollouts of a policy, and choosing its versions, wrote in the last 24 hours."""
+    """Return how many tokens shadow rollouts of a policy, and choosing its versions,
+    wrote in the last 24 hours."""
     since = timezone.now() - _DAY
     turns = Turn.objects.filter(policy=policy, kind=TurnKind.SHADOW, created_at__gte=since)
     return (turns.aggregate(n=Sum("output_ids__len"))["n"] or 0) + _choosing_tokens(policy, since)

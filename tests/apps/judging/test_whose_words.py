@@ -1,4 +1,5 @@
-"""Only what a person said becomes that person's wish, whoever judges: a tool's result may be a page of anybody's."""
+"""Only what a person said becomes that person's wish, whoever judges:
+a tool's result may be a page of anybody's."""
 
 from collections.abc import Callable
 from typing import Any

@@ -76,7 +76,8 @@ def settle(
 def add_samples(
     somebody: Somebody, count: int, *, version: AdapterVersion | None = None, source: str = "live"
 ) -> list[Sample]:
-    """Store ready samples of judged turns, oldest first, without starting a run; shadow ones teach no wish."""
+    """Store ready samples of judged turns, oldest first, without starting a run;
+    shadow ones teach no wish."""
     said = "" if source == "shadow" else HINT
     made = []
     for number in range(count):

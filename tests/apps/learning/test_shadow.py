@@ -260,7 +260,8 @@ def _opts_out(somebody: Somebody, said: Turn) -> None:
 def test_what_is_taken_back_while_replies_are_written_is_not_stored(
     somebody: Somebody, engine: FakeEngine, change: Callable[[Somebody, Turn], None]
 ) -> None:
-    """Neutral questions outlive every session: what was taught with them must not come after the deletion that is done."""
+    """Neutral questions outlive every session:
+    what was taught with them must not come after the deletion that is done."""
     said = hear(somebody)
     planned = wave(somebody)
     assert isinstance(planned, Wave)

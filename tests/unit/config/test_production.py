@@ -33,7 +33,8 @@ BY_DEFAULT = {
 
 
 def passed_on() -> list[str]:
-    """Return the variables that the composed processes take from their surroundings, empty where they are not set."""
+    """Return the variables that the composed processes take from their surroundings,
+    empty where they are not set."""
     text = (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8")
     return re.findall(r"^  ([A-Z_]+): \$\{\1:-\}$", text, re.MULTILINE)
 

@@ -1,4 +1,5 @@
-"""Versions that shadow rollouts taught: which go live, when teaching ends, what leaves the prompt and comes back."""
+"""Versions that shadow rollouts taught: which go live, when teaching ends,
+what leaves the prompt and comes back."""
 
 import datetime as dt
 from dataclasses import replace
@@ -53,7 +54,8 @@ def test_the_better_one_goes_live_and_the_best_stays(somebody: Somebody, figures
 
 
 def test_what_was_decided_stands_however_often_it_is_asked(somebody: Somebody, figures: Any) -> None:
-    """Two publish it at once, or one dies before the pointer moves; replies are sampled, so it never measures the same twice."""
+    """Two publish it at once, or one dies before the pointer moves;
+    replies are sampled, so it never measures the same twice."""
     prepare(somebody)
     better = taught(somebody, 1)
     figures(replace(BASE, passes=4, closeness=-1.5))
@@ -182,7 +184,8 @@ def test_it_is_told_again_where_the_message_was_lost(somebody: Somebody, figures
 
 
 def test_what_the_live_version_was_trained_from_holds_it_still(somebody: Somebody, figures: Any) -> None:
-    """Every policy whose holder is not the live version is looked at, and only what lies off the lineage is found."""
+    """Every policy whose holder is not the live version is looked at,
+    and only what lies off the lineage is found."""
     prepare(somebody)
     held = taught(somebody, 1)
     figures(replace(BASE, passes=13, closeness=-0.6))

@@ -63,7 +63,8 @@ def test_what_choosing_writes_counts_as_what_shadow_rollouts_write(
 def test_no_yardstick_is_measured_outside_of_the_policys_quiet_minutes(
     somebody: Somebody, figures: Figures, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    """Neither by who teaches nor, after however long, by who chooses: the version is not chosen, and says why."""
+    """Neither by who teaches nor, after however long, by who chooses:
+    the version is not chosen, and says why."""
     lesson_of(somebody)
     hours = other_hours()
     values, said = {
