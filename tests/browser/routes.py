@@ -26,6 +26,7 @@ DASHBOARD: dict[str, tuple[str, ...]] = {
     "dashboard:compare_runs": ("compare-runs", "compare-choose"),
     "dashboard:run": ("run", "run-open", "run-failed", "first-run-run"),
     "dashboard:drift": ("drift", "drift-empty"),
+    "dashboard:reference": ("reference", "reference-memory"),
     "dashboard:keys": ("keys", "keys-empty", "keys-made"),
     "dashboard:rotate": ("key-rotate",),
     "dashboard:revoke": ("key-revoke",),

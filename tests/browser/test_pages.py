@@ -48,6 +48,8 @@ def addresses(rows: Rows) -> dict[str, str]:
         "runs": f"{here}/runs",
         "run": f"{here}/runs/{rows.run.pk}",
         "drift": f"{here}/drift",
+        "reference": f"{here}/reference",
+        "reference-memory": f"{here}/reference?of=memory",
         "keys": f"{here}/keys",
         "key-limits": f"{here}/keys/{rows.key.pk}/limits",
         "key-rotate": f"{here}/keys/{rows.key.pk}/rotate",

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from apps.governance.erasure.extent import Counted
@@ -43,6 +43,14 @@ def chip(word: str) -> SafeString:
     """Return a state as a small label: its colour says good, waiting or bad, its word which."""
     tone = "good" if word in _GOOD else "wait" if word in _WAIT else "bad" if word in _BAD else "calm"
     return format_html('<span class="chip {}">{}</span>', tone, word)
+
+
+@register.filter
+def prose(words: str) -> SafeString:
+    """Return our own words with what stands between backticks as code."""
+    parts = enumerate(words.split("`"))
+    shown = (format_html("<code>{}</code>" if number % 2 else "{}", part) for number, part in parts)
+    return format_html_join("", "{}", ((part,) for part in shown))
 
 
 @register.filter

@@ -40,6 +40,7 @@ PAGES = (
     "adapters",
     "runs",
     "drift",
+    "reference",
     "keys",
     "members",
     "settings",
