@@ -31,9 +31,9 @@ class Memory:
         source (MemorySourceEnum): * `hint` - Hint
             * `correction` - Correction
             * `typed` - Typed
-        pinned (bool): Comes first, and nothing that is overheard replaces it.
+        pinned (bool): Comes first, is told until it is unpinned, and nothing that is overheard replaces it.
         general (bool): Off: it may be about one answer only, and is told once two sessions said it.
-        revision (int): Grows with every edit.
+        revision (int): Grows with every edit, and where it is asked for again after it was not told.
         evidence_count (int): Turns that said it.
         superseded_by (None | UUID):
         held_since (datetime.datetime | None): Since when no prompt is told of it.

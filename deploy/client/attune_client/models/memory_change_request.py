@@ -16,7 +16,7 @@ class MemoryChangeRequest:
 
     Attributes:
         text (str | Unset):
-        pinned (bool | Unset): Comes first, and nothing that is overheard replaces it.
+        pinned (bool | Unset): Comes first, is told until it is unpinned, and nothing that is overheard replaces it.
     """
 
     text: str | Unset = UNSET
