@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
+from django.db.models import QuerySet
+
 from apps.learning.models import RunState, TrainingRun
 
 CURVES = {
@@ -42,7 +44,7 @@ def curves(
 
     `here` is the version that is marked. A client that has older ones replaces them all.
     """
-    rows = TrainingRun.objects.filter(policy_id=policy_id, state=RunState.SUCCEEDED)
+    rows = _steps_of(policy_id)
     if until is not None:
         rows = rows.filter(created_at__lte=until)
     found = rows.order_by("-created_at").values_list("finished_at", "metrics", "version__number")[:STEPS]
@@ -56,5 +58,9 @@ def curves(
 
 def newest_step(policy_id: uuid.UUID | None) -> uuid.UUID | None:
     """Return the policy's newest run that made a version: while it is the same, so are the charts."""
-    rows = TrainingRun.objects.filter(policy_id=policy_id, state=RunState.SUCCEEDED)
-    return rows.order_by("-created_at").values_list("pk", flat=True).first()
+    return _steps_of(policy_id).order_by("-created_at").values_list("pk", flat=True).first()
+
+
+def _steps_of(policy_id: uuid.UUID | None) -> QuerySet[TrainingRun]:
+    steps = TrainingRun.objects.filter(state=RunState.SUCCEEDED)
+    return steps.none() if policy_id is None else steps.filter(policy_id=policy_id)
