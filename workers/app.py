@@ -78,6 +78,7 @@ app.conf.update(
             "begin_sweeps": 300.0,
             "collect_garbage": 600.0,
             "prune_outbox": 600.0,
+            "prune_wishes": 3600.0,
         }.items()
     }
     | {

@@ -24,6 +24,7 @@ from apps.learning.drift import actions, readings
 from apps.memory import services as memory
 from kernel.locks import alone
 from kernel.models import OutboxMessage
+from kernel.rest import wishes
 from kernel.tenancy import system_scope, tenant_scope
 from workers.tasks import task
 
@@ -148,6 +149,13 @@ def prune_outbox() -> None:
     with system_scope("old messages"):
         OutboxMessage.objects.filter(sent_at__lt=timezone.now() - OUTBOX_KEPT).delete()
         mails.prune()
+
+
+@task("workers.upkeep.prune_wishes")
+def prune_wishes() -> None:
+    """Forget requests under an idempotency key that are too old to come again."""
+    with system_scope("old wishes"):
+        wishes.prune()
 
 
 def backlog(queue: str) -> int:

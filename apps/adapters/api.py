@@ -57,6 +57,7 @@ class PoliciesApi(ScopedViewSet[Policy]):
     """Policies of the tenant."""
 
     needs = {"list": Access.VIEW, "retrieve": Access.VIEW, "*": Access.MANAGE}
+    waits = frozenset({"point"})
     serializer_class = PolicySerializer
 
     def rows(self) -> QuerySet[Policy]:

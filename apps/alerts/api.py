@@ -1,5 +1,6 @@
 """REST: webhook endpoints, and what was brought to them."""
 
+import uuid
 from typing import Any
 
 import django_filters
@@ -12,6 +13,7 @@ from rest_framework.response import Response
 from apps.alerts import endpoints, services
 from apps.alerts.addresses import URL_CHARACTERS
 from apps.alerts.models import TOLD_OF, Attempt, Delivery, DeliveryState, Event, WebhookEndpoint
+from kernel.errors import NotFound
 from kernel.rest.caller import Access
 from kernel.rest.reading import SomethingSaid
 from kernel.rest.views import ScopedViewSet
@@ -151,6 +153,13 @@ class WebhooksApi(ScopedViewSet[WebhookEndpoint]):
         del request, pk
         delivery = endpoints.send_test(endpoint_id=self.get_object().pk, actor=self.caller.actor)
         return Response(DeliverySerializer(delivery).data, status=201)
+
+    def again(self, made: uuid.UUID) -> Response:
+        """What was brought as a test, which alone is answered twice: the others show a secret."""
+        delivery = Delivery.objects.select_related("alert").filter(pk=made).first()
+        if delivery is None:
+            raise NotFound("There is no such delivery.")
+        return Response(DeliverySerializer(delivery).data)
 
 
 class DeliveriesApi(ScopedViewSet[Delivery]):

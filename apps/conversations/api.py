@@ -1,6 +1,7 @@
 """REST: sessions, turns, and what people said of them by hand."""
 
 import math
+import uuid
 from typing import Any
 
 import django_filters
@@ -13,10 +14,11 @@ from rest_framework.response import Response
 from apps.conversations.models import Feedback, Session, Turn, TurnKind, TurnState
 from apps.conversations.selectors import with_turn_counts
 from apps.conversations.services.feedback import give_feedback
+from kernel.errors import NotFound
 from kernel.rest.caller import Access
 from kernel.rest.filters import TextFilter
 from kernel.rest.reading import SomethingSaid
-from kernel.rest.views import IDEMPOTENCY_KEY, ScopedViewSet
+from kernel.rest.views import ScopedViewSet
 
 LONGEST_CORRECTION = 20_000
 
@@ -161,9 +163,7 @@ class TurnsApi(ScopedViewSet[Turn]):
         turn.output_logprobs = [value if math.isfinite(value) else None for value in turn.output_logprobs]  # type: ignore[misc]
         return Response(TurnSerializer(turn).data)
 
-    @extend_schema(
-        parameters=[IDEMPOTENCY_KEY], request=NewFeedbackSerializer, responses={201: FeedbackSerializer}
-    )
+    @extend_schema(request=NewFeedbackSerializer, responses={201: FeedbackSerializer})
     @action(detail=True, methods=["post"])
     def feedback(self, request: Any, pk: Any = None) -> Response:
         """Say what one thinks of a reply of one's own session; the newest word counts."""
@@ -175,9 +175,15 @@ class TurnsApi(ScopedViewSet[Turn]):
             turn_id=turn.pk,
             score=asked.get("score"),
             correction=asked.get("correction", ""),
-            idempotency_key=self.idempotency_key,
         )
         return Response(FeedbackSerializer(said).data, status=201)
+
+    def again(self, made: uuid.UUID) -> Response:
+        """What was said of a turn, which is all that is posted here."""
+        said = Feedback.objects.filter(pk=made).first()
+        if said is None:
+            raise NotFound("There is no such feedback.")
+        return Response(FeedbackSerializer(said).data)
 
 
 class FeedbackFilter(django_filters.FilterSet):

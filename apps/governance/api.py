@@ -16,7 +16,7 @@ from apps.governance.export import jobs
 from apps.governance.export.sending import send_export
 from apps.governance.models import Export
 from kernel.rest.caller import Access
-from kernel.rest.views import IDEMPOTENCY_KEY, ScopedViewSet
+from kernel.rest.views import ScopedViewSet
 
 
 class ExportSerializer(serializers.ModelSerializer[Export]):
@@ -41,16 +41,11 @@ class ExportsApi(ScopedViewSet[Export]):
         """Return the tenant's exports."""
         return Export.objects.all()
 
-    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=None, responses={201: ExportSerializer})
+    @extend_schema(request=None, responses={201: ExportSerializer})
     def create(self, request: Any) -> Response:
-        """Ask for an archive; it is written in the background. A tenant has at most one under way.
-
-        With an `Idempotency-Key` the same wish again returns the export that it made.
-        """
+        """Ask for an archive; it is written in the background. A tenant has at most one under way."""
         del request
-        export = jobs.request_export(
-            tenant_id=self.caller.tenant_id, actor=self.caller.actor, idempotency_key=self.idempotency_key
-        )
+        export = jobs.request_export(tenant_id=self.caller.tenant_id, actor=self.caller.actor)
         return Response(ExportSerializer(export).data, status=201)
 
     @extend_schema(responses={204: None})

@@ -1,5 +1,6 @@
 """REST: deletions of what was said, and what they had been learned from."""
 
+import uuid
 from typing import Any
 
 from django.db.models import QuerySet
@@ -10,13 +11,13 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from apps.accounts.models import EndUser, Tenant
-from apps.governance.erasure.requests import asked_before, request_erasure
+from apps.governance.erasure.requests import request_erasure
 from apps.governance.erasure.subjects import Meant
 from apps.governance.models import Erasure, LearnedFrom, Subject
 from kernel.errors import NotFound
 from kernel.rest.caller import Access
 from kernel.rest.reading import SomethingSaid
-from kernel.rest.views import IDEMPOTENCY_KEY, ScopedViewSet
+from kernel.rest.views import ScopedViewSet
 
 
 class LearnedFromSerializer(serializers.ModelSerializer[LearnedFrom]):
@@ -116,15 +117,14 @@ class DeletionsApi(ScopedViewSet[Erasure]):
         """Return the tenant's deletions."""
         return Erasure.objects.prefetch_related("learned__version")
 
-    @extend_schema(
-        parameters=[IDEMPOTENCY_KEY], request=NewDeletionSerializer, responses={202: DeletionSerializer}
-    )
+    @extend_schema(request=NewDeletionSerializer, responses={202: DeletionSerializer})
     def create(self, request: Any) -> Response:
         """Have something deleted. No prompt is told of it from now on; the rest goes within seconds, in the background.
 
         `Location` names the deletion, which says how far it is. What versions have learned stays in them: `learned_from`
         says which those are. The same wish while one is under way answers with that one.
         """
+        del request
         asked = self.body(NewDeletionSerializer)
         if "everything" in asked:
             self.caller.require(Access.OWN)
@@ -132,13 +132,17 @@ class DeletionsApi(ScopedViewSet[Erasure]):
             if asked["everything"] != slug:
                 raise NotFound(f"This tenant is called {slug}: nothing was deleted.", field="everything")
         deletion = self._asked_for(_meant(asked), named=next(iter(asked)))
-        place = reverse("api:deletions-detail", kwargs={"pk": deletion.pk}, request=request)
-        return Response(DeletionSerializer(deletion).data, status=202, headers={"Location": place})
+        return self._accepted(DeletionSerializer(deletion).data)
+
+    def again(self, made: uuid.UUID) -> Response:
+        """As the first time: accepted, and where it is."""
+        return self._accepted(super().again(made).data)
+
+    def _accepted(self, shown: Any) -> Response:
+        place = reverse("api:deletions-detail", kwargs={"pk": shown["id"]}, request=self.request)
+        return Response(shown, status=202, headers={"Location": place})
 
     def _asked_for(self, meant: Meant, *, named: str) -> Erasure:
-        made = asked_before(meant=meant, idempotency_key=self.idempotency_key)
-        if made is not None:
-            return made
         if meant.subject == Subject.END_USER and meant.id is None:
             raise NotFound("There is no such end user.", field=named)
         try:
@@ -146,7 +150,6 @@ class DeletionsApi(ScopedViewSet[Erasure]):
                 tenant_id=self.caller.tenant_id,
                 meant=meant,
                 actor=self.caller.actor,
-                idempotency_key=self.idempotency_key,
             )
         except NotFound as error:
             raise NotFound(error.message, field=named) from error

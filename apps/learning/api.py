@@ -15,7 +15,7 @@ from apps.learning import runs
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from apps.learning.selectors import with_sample_counts
 from kernel.rest.caller import Access
-from kernel.rest.views import IDEMPOTENCY_KEY, ScopedViewSet
+from kernel.rest.views import ScopedViewSet
 
 
 class SampleSerializer(serializers.ModelSerializer[Sample]):
@@ -127,16 +127,12 @@ class RunsApi(ScopedViewSet[TrainingRun]):
         """Return the tenant's runs."""
         return with_sample_counts(TrainingRun.objects.select_related("parent", "version"))
 
-    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=NewRunSerializer, responses={201: RunSerializer})
+    @extend_schema(request=NewRunSerializer, responses={201: RunSerializer})
     def create(self, request: Any) -> Response:
-        """Ask for a step of what waits now. A policy has at most one run under way.
-
-        With an `Idempotency-Key` the same wish again returns the run that it made.
-        """
+        """Ask for a step of what waits now. A policy has at most one run under way."""
         del request
-        key = self.idempotency_key
         policy = policy_of(self.body(NewRunSerializer)["policy"], field="policy")
-        run = runs.request_run(policy=policy, actor=self.caller.actor, idempotency_key=key)
+        run = runs.request_run(policy=policy, actor=self.caller.actor)
         return Response(RunSerializer(run).data, status=201)
 
     @extend_schema(request=None, responses=RunSerializer)

@@ -8,7 +8,10 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter
 
+from kernel.rest.wishes import HEADER, KEPT, LONGEST_KEY
 from kernel.tenancy import system_scope
 
 
@@ -20,6 +23,27 @@ class Generator(SchemaGenerator):
         """Return the description."""
         with system_scope("describe the views"):
             return super().get_schema(*args, **kwargs)  # type: ignore[no-untyped-call]
+
+
+IDEMPOTENCY_KEY = OpenApiParameter(
+    HEADER,
+    {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY},
+    OpenApiParameter.HEADER,
+    description=(
+        f"The same request again, under the same key and within {KEPT.days} days, makes nothing: it is answered with "
+        "what the first one made, as it stands now, and with `Idempotent-Replayed: true`. Where that answer held a "
+        "secret, which is shown once, or what it made is gone, with 409 and its id as `made`; where the request was "
+        "another one, with 409 too."
+    ),
+)
+
+
+class Described(AutoSchema):
+    """Says of every POST that it is done once under an `Idempotency-Key`: `kernel.rest.views` sees to it."""
+
+    def get_override_parameters(self) -> list[Any]:
+        """Return the header's parameter beside those of the view."""
+        return [IDEMPOTENCY_KEY] if self.method == "POST" else []
 
 
 class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -56,6 +80,11 @@ PROBLEM = {
         "status": {"type": "integer"},
         "code": {"type": "string", "description": "A stable word for programs."},
         "detail": {"type": "string", "description": "For people."},
+        "made": {
+            "type": "string",
+            "format": "uuid",
+            "description": "What a request under the same `Idempotency-Key` made before.",
+        },
         "errors": {
             "type": "array",
             "items": {

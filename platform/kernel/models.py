@@ -1,8 +1,10 @@
-"""Rows that every app writes: work to be announced, and who did what."""
+"""Rows that every app writes: work to be announced, who did what, and what was asked for under a key."""
 
+from django.conf import settings
 from django.db import models
 
 from kernel.ids import uuid7
+from kernel.tenant_models import TenantModel
 
 
 class OutboxMessage(models.Model):
@@ -59,3 +61,36 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.target}"
+
+
+class Wish(TenantModel):
+    """A POST under /api that came with an `Idempotency-Key`, and what it made (`kernel.rest.wishes`).
+
+    Neither its body nor its answer is kept: people's words and secrets stand in them.
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    idempotency_key = models.CharField(max_length=255)
+    request_mac = models.BinaryField(
+        max_length=32, help_text="Of its address and body, under the SECRET_KEY."
+    )
+    made = models.UUIDField(null=True, help_text="What its answer was of.")
+    status = models.PositiveSmallIntegerField(null=True, help_text="Of the answer.")
+    shows_secret = models.BooleanField(
+        default=False, help_text="The answer held a secret, which is shown once."
+    )
+
+    class Meta:
+        verbose_name_plural = "wishes"
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "user", "idempotency_key"], name="wish_once"),
+            models.CheckConstraint(
+                condition=models.Q(made__isnull=True, status__isnull=True)
+                | models.Q(made__isnull=False, status__isnull=False),
+                name="wish_has_made_what_it_answered",
+            ),
+        ]
+        indexes = [models.Index(fields=["created_at"], name="wish_by_age")]
+
+    def __str__(self) -> str:
+        return f"wish of {self.user_id}"

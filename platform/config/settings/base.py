@@ -401,7 +401,7 @@ REST_FRAMEWORK = {
     "URL_FORMAT_OVERRIDE": None,  # there is one format
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "config.openapi.Described",
     "EXCEPTION_HANDLER": "kernel.rest.problems.handle",
 }
 SPECTACULAR_SETTINGS = {

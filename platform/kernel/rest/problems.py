@@ -23,7 +23,10 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
         error = exceptions.PermissionDenied()
     if isinstance(error, AttuneError):
         fields = [{"field": error.field, "detail": error.message}] if error.field else []
-        return _problem(error.status, error.code, error.message, fields, wait_s=error.retry_after_s)
+        response = _problem(error.status, error.code, error.message, fields, wait_s=error.retry_after_s)
+        if "made" in error.detail:
+            response.data["made"] = error.detail["made"]
+        return response
     if isinstance(error, exceptions.ValidationError):
         fields = [{"field": name, "detail": words} for name, words in _flat(error.detail)]
         said = "; ".join(

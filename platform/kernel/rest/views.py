@@ -1,33 +1,32 @@
 """The base of every REST view: the caller's tenant is in scope for as long as the view runs."""
 
+import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
+from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpResponseBase
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from kernel.errors import InvalidInput, NotFound
+from kernel.errors import Conflict, NotFound
+from kernel.models import Wish
+from kernel.rest import wishes
 from kernel.rest.caller import Access, RestCaller
 from kernel.rest.reading import read
 from kernel.rest.throttle import CallerThrottle
+from kernel.rest.wishes import Asked
 from kernel.tenancy import tenant_scope
 
 M = TypeVar("M", bound=Model)
 View = Callable[..., Response]
-LONGEST_IDEMPOTENCY_KEY = 255
-IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key",
-    {"type": "string", "minLength": 1, "maxLength": LONGEST_IDEMPOTENCY_KEY},
-    OpenApiParameter.HEADER,
-    description="The same wish again, under the same key, answers with what the first one made.",
-)
 
 
 class ScopedView(APIView):
@@ -35,6 +34,8 @@ class ScopedView(APIView):
 
     needs: ClassVar[Access | dict[str, Access]] = Access.OWN
     """What each action asks for, "*" for the rest; nothing said is for owners."""
+    waits: ClassVar[frozenset[str]] = frozenset()
+    """POSTs that wait for engines and so run outside a transaction. Done twice at once, they do nothing twice."""
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Run the view; the tenant that `initial` puts in scope leaves it with the view."""
@@ -47,6 +48,11 @@ class ScopedView(APIView):
         if isinstance(request.auth, RestCaller):
             self._scopes.enter_context(tenant_scope(request.auth.tenant_id))
         super().initial(request, *args, **kwargs)
+        post = getattr(self, "post", None)
+        if request.method == "POST" and post is not None:
+            asked = Asked.of(request, tenant_id=self.caller.tenant_id, user_id=self.caller.user_id)
+            if asked is not None:
+                setattr(self, "post", partial(self._once, post, asked))  # noqa: B010  # as view sets set theirs
 
     def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Response:
         """Say what is left of the caller's rate limit."""
@@ -61,15 +67,51 @@ class ScopedView(APIView):
         """Who asks."""
         return cast("RestCaller", self.request.auth)
 
-    @property
-    def idempotency_key(self) -> str | None:
-        """The request's `Idempotency-Key`, or None; raise InvalidInput for one that is too long to keep."""
-        key = self.request.headers.get("Idempotency-Key")
-        if key is not None and not 1 <= len(key) <= LONGEST_IDEMPOTENCY_KEY:
-            raise InvalidInput(
-                f"An idempotency key has 1 to {LONGEST_IDEMPOTENCY_KEY} characters.", field="Idempotency-Key"
+    def again(self, made: uuid.UUID) -> Response:
+        """Return, as it stands now, what the same POST made before; raise NotFound where it is gone."""
+        raise NotImplementedError
+
+    def _once(self, post: View, asked: Asked, *args: Any, **kwargs: Any) -> Response:
+        if getattr(self, "action", None) in self.waits:
+            found = wishes.find(asked)
+            if found is not None:
+                return self._as_before(found)
+            response = post(*args, **kwargs)
+            with transaction.atomic():
+                wish, is_new = wishes.claim(asked)
+                if is_new:  # else two came at once, and did it once
+                    wishes.keep(wish, status=response.status_code, answer=response.data)
+            return response
+        with transaction.atomic():
+            wish, is_new = wishes.claim(asked)
+            if not is_new:
+                return self._as_before(wish)
+            response = post(*args, **kwargs)
+            wishes.keep(wish, status=response.status_code, answer=response.data)
+        return response
+
+    def _as_before(self, wish: Wish) -> Response:
+        assert wish.made is not None  # noqa: S101  # what made nothing was rolled back
+        if wish.shows_secret:
+            raise Conflict(
+                f"This made {wish.made} before, and its secret was shown in that answer alone. Was it lost? "
+                "Rotate or revoke that one, and ask under another idempotency key.",
+                field=wishes.HEADER,
+                code="secret_shown_once",
+                detail={"made": str(wish.made)},
             )
-        return key
+        try:
+            response = self.again(wish.made)
+        except NotFound:
+            raise Conflict(
+                "What this idempotency key made is gone.",
+                field=wishes.HEADER,
+                code="made_is_gone",
+                detail={"made": str(wish.made)},
+            ) from None
+        response.status_code = wish.status or response.status_code
+        response.headers["Idempotent-Replayed"] = "true"
+        return response
 
 
 class ScopedViewSet(ScopedView, GenericViewSet[M]):
@@ -88,6 +130,13 @@ class ScopedViewSet(ScopedView, GenericViewSet[M]):
             model: type[M] = serializer.Meta.model
             return QuerySet(model).none()
         return self.rows()
+
+    def again(self, made: uuid.UUID) -> Response:
+        """As above: the row that the view shows."""
+        row = self.rows().filter(pk=made).first()
+        if row is None:
+            raise NotFound("There is no such thing here.")
+        return Response(self.get_serializer(row).data)
 
     def list(self, request: Request) -> Response:
         """List them, newest first."""

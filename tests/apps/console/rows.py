@@ -41,7 +41,7 @@ from apps.learning.models import (
 )
 from apps.memory.models import Evidence, Lesson, MemorySetting, Preference, Source
 from kernel import audit
-from kernel.models import OutboxMessage
+from kernel.models import OutboxMessage, Wish
 from kernel.tenancy import system_scope
 
 NASTY = "<script>alert(1)</script> שלום \"quoted\" 'single' & {{ 7|add:7 }}"
@@ -210,6 +210,7 @@ def fill(slug: str, *, turns: int = 2, text: str = NASTY) -> Rows:
         OutboxMessage.objects.create(
             tenant=tenant, task="workers.judging.judge_turn", queue="judge", available_at=timezone.now()
         )
+        Wish.objects.create(tenant=tenant, user=user, idempotency_key="kept", request_mac=b"m" * 32)
         audit.record(
             actor="system:test", action="test.fill", target=f"tenant:{tenant.pk}", tenant_id=tenant.pk
         )

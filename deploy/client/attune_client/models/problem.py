@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
@@ -25,6 +26,7 @@ class Problem:
         status (int):
         code (str): A stable word for programs.
         detail (str): For people.
+        made (UUID | Unset): What a request under the same `Idempotency-Key` made before.
         errors (list[ProblemErrorsItem] | Unset):
     """
 
@@ -33,6 +35,7 @@ class Problem:
     status: int
     code: str
     detail: str
+    made: UUID | Unset = UNSET
     errors: list[ProblemErrorsItem] | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -46,6 +49,10 @@ class Problem:
         code = self.code
 
         detail = self.detail
+
+        made: str | Unset = UNSET
+        if not isinstance(self.made, Unset):
+            made = str(self.made)
 
         errors: list[dict[str, Any]] | Unset = UNSET
         if not isinstance(self.errors, Unset):
@@ -65,6 +72,8 @@ class Problem:
                 "detail": detail,
             }
         )
+        if made is not UNSET:
+            field_dict["made"] = made
         if errors is not UNSET:
             field_dict["errors"] = errors
 
@@ -85,6 +94,13 @@ class Problem:
 
         detail = d.pop("detail")
 
+        _made = d.pop("made", UNSET)
+        made: UUID | Unset
+        if isinstance(_made, Unset):
+            made = UNSET
+        else:
+            made = UUID(_made)
+
         _errors = d.pop("errors", UNSET)
         errors: list[ProblemErrorsItem] | Unset = UNSET
         if _errors is not UNSET:
@@ -100,6 +116,7 @@ class Problem:
             status=status,
             code=code,
             detail=detail,
+            made=made,
             errors=errors,
         )
 

@@ -94,8 +94,6 @@ def sync_detailed(
 ) -> Response[Export | Problem]:
     """Ask for an archive; it is written in the background. A tenant has at most one under way.
 
-    With an `Idempotency-Key` the same wish again returns the export that it made.
-
     Args:
         idempotency_key (str | Unset):
 
@@ -125,8 +123,6 @@ def sync(
 ) -> Export | Problem | None:
     """Ask for an archive; it is written in the background. A tenant has at most one under way.
 
-    With an `Idempotency-Key` the same wish again returns the export that it made.
-
     Args:
         idempotency_key (str | Unset):
 
@@ -150,8 +146,6 @@ async def asyncio_detailed(
     idempotency_key: str | Unset = UNSET,
 ) -> Response[Export | Problem]:
     """Ask for an archive; it is written in the background. A tenant has at most one under way.
-
-    With an `Idempotency-Key` the same wish again returns the export that it made.
 
     Args:
         idempotency_key (str | Unset):
@@ -179,8 +173,6 @@ async def asyncio(
     idempotency_key: str | Unset = UNSET,
 ) -> Export | Problem | None:
     """Ask for an archive; it is written in the background. A tenant has at most one under way.
-
-    With an `Idempotency-Key` the same wish again returns the export that it made.
 
     Args:
         idempotency_key (str | Unset):

@@ -8,14 +8,17 @@ from ...client import AuthenticatedClient, Client
 from ...models.invitation import Invitation
 from ...models.new_invitation_request import NewInvitationRequest
 from ...models.problem import Problem
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
     *,
     body: NewInvitationRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -94,11 +97,13 @@ def sync_detailed(
     *,
     client: AuthenticatedClient,
     body: NewInvitationRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Response[Invitation | Problem]:
     """Write to somebody with a link to join, good for a week; asked again, the old link ends and a new one
     is sent.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewInvitationRequest): Who is to be asked, and what they may do then.
 
     Raises:
@@ -111,6 +116,7 @@ def sync_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -124,11 +130,13 @@ def sync(
     *,
     client: AuthenticatedClient,
     body: NewInvitationRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Invitation | Problem | None:
     """Write to somebody with a link to join, good for a week; asked again, the old link ends and a new one
     is sent.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewInvitationRequest): Who is to be asked, and what they may do then.
 
     Raises:
@@ -142,6 +150,7 @@ def sync(
     return sync_detailed(
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -149,11 +158,13 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient,
     body: NewInvitationRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Response[Invitation | Problem]:
     """Write to somebody with a link to join, good for a week; asked again, the old link ends and a new one
     is sent.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewInvitationRequest): Who is to be asked, and what they may do then.
 
     Raises:
@@ -166,6 +177,7 @@ async def asyncio_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -177,11 +189,13 @@ async def asyncio(
     *,
     client: AuthenticatedClient,
     body: NewInvitationRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Invitation | Problem | None:
     """Write to somebody with a link to join, good for a week; asked again, the old link ends and a new one
     is sent.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewInvitationRequest): Who is to be asked, and what they may do then.
 
     Raises:
@@ -196,5 +210,6 @@ async def asyncio(
         await asyncio_detailed(
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

@@ -17,8 +17,11 @@ def _get_kwargs(
     id: UUID,
     *,
     body: RotationRequest | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -101,11 +104,13 @@ def sync_detailed(
     *,
     client: AuthenticatedClient,
     body: RotationRequest | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
 ) -> Response[Problem | Secret]:
     """Make a successor of one's own key with the same name, scopes, policies, limits and expiry.
 
     Args:
         id (UUID):
+        idempotency_key (str | Unset):
         body (RotationRequest | Unset): How a key hands over to its successor.
 
     Raises:
@@ -119,6 +124,7 @@ def sync_detailed(
     kwargs = _get_kwargs(
         id=id,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -133,11 +139,13 @@ def sync(
     *,
     client: AuthenticatedClient,
     body: RotationRequest | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
 ) -> Problem | Secret | None:
     """Make a successor of one's own key with the same name, scopes, policies, limits and expiry.
 
     Args:
         id (UUID):
+        idempotency_key (str | Unset):
         body (RotationRequest | Unset): How a key hands over to its successor.
 
     Raises:
@@ -152,6 +160,7 @@ def sync(
         id=id,
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -160,11 +169,13 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient,
     body: RotationRequest | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
 ) -> Response[Problem | Secret]:
     """Make a successor of one's own key with the same name, scopes, policies, limits and expiry.
 
     Args:
         id (UUID):
+        idempotency_key (str | Unset):
         body (RotationRequest | Unset): How a key hands over to its successor.
 
     Raises:
@@ -178,6 +189,7 @@ async def asyncio_detailed(
     kwargs = _get_kwargs(
         id=id,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -190,11 +202,13 @@ async def asyncio(
     *,
     client: AuthenticatedClient,
     body: RotationRequest | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
 ) -> Problem | Secret | None:
     """Make a successor of one's own key with the same name, scopes, policies, limits and expiry.
 
     Args:
         id (UUID):
+        idempotency_key (str | Unset):
         body (RotationRequest | Unset): How a key hands over to its successor.
 
     Raises:
@@ -210,5 +224,6 @@ async def asyncio(
             id=id,
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

@@ -8,14 +8,17 @@ from ...client import AuthenticatedClient, Client
 from ...models.memory import Memory
 from ...models.new_memory_request import NewMemoryRequest
 from ...models.problem import Problem
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
     *,
     body: NewMemoryRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -94,11 +97,13 @@ def sync_detailed(
     *,
     client: AuthenticatedClient,
     body: NewMemoryRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Response[Memory | Problem]:
     """Keep what the caller wants; what is there already holds again, in these words. The next request is
     told of it.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewMemoryRequest): What the caller wants of a policy's replies.
 
     Raises:
@@ -111,6 +116,7 @@ def sync_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -124,11 +130,13 @@ def sync(
     *,
     client: AuthenticatedClient,
     body: NewMemoryRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Memory | Problem | None:
     """Keep what the caller wants; what is there already holds again, in these words. The next request is
     told of it.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewMemoryRequest): What the caller wants of a policy's replies.
 
     Raises:
@@ -142,6 +150,7 @@ def sync(
     return sync_detailed(
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -149,11 +158,13 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient,
     body: NewMemoryRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Response[Memory | Problem]:
     """Keep what the caller wants; what is there already holds again, in these words. The next request is
     told of it.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewMemoryRequest): What the caller wants of a policy's replies.
 
     Raises:
@@ -166,6 +177,7 @@ async def asyncio_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -177,11 +189,13 @@ async def asyncio(
     *,
     client: AuthenticatedClient,
     body: NewMemoryRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Memory | Problem | None:
     """Keep what the caller wants; what is there already holds again, in these words. The next request is
     told of it.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewMemoryRequest): What the caller wants of a policy's replies.
 
     Raises:
@@ -196,5 +210,6 @@ async def asyncio(
         await asyncio_detailed(
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

@@ -14,8 +14,11 @@ from ...types import UNSET, Response, Unset
 def _get_kwargs(
     *,
     body: NewOptOutRequest | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -95,10 +98,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient,
     body: NewOptOutRequest | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
 ) -> Response[OptOut | Problem]:
     """Take a person out from now on; what of theirs waits is set aside. What steps have learned stays.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewOptOutRequest | Unset): Who is to take no part: a user of the tenant or an end
             user, one of them.
 
@@ -112,6 +117,7 @@ def sync_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -125,10 +131,12 @@ def sync(
     *,
     client: AuthenticatedClient,
     body: NewOptOutRequest | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
 ) -> OptOut | Problem | None:
     """Take a person out from now on; what of theirs waits is set aside. What steps have learned stays.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewOptOutRequest | Unset): Who is to take no part: a user of the tenant or an end
             user, one of them.
 
@@ -143,6 +151,7 @@ def sync(
     return sync_detailed(
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -150,10 +159,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient,
     body: NewOptOutRequest | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
 ) -> Response[OptOut | Problem]:
     """Take a person out from now on; what of theirs waits is set aside. What steps have learned stays.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewOptOutRequest | Unset): Who is to take no part: a user of the tenant or an end
             user, one of them.
 
@@ -167,6 +178,7 @@ async def asyncio_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -178,10 +190,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient,
     body: NewOptOutRequest | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
 ) -> OptOut | Problem | None:
     """Take a person out from now on; what of theirs waits is set aside. What steps have learned stays.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewOptOutRequest | Unset): Who is to take no part: a user of the tenant or an end
             user, one of them.
 
@@ -197,5 +211,6 @@ async def asyncio(
         await asyncio_detailed(
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

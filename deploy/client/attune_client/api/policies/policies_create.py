@@ -8,14 +8,17 @@ from ...client import AuthenticatedClient, Client
 from ...models.new_policy_request import NewPolicyRequest
 from ...models.policy import Policy
 from ...models.problem import Problem
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
     *,
     body: NewPolicyRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -94,10 +97,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient,
     body: NewPolicyRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Response[Policy | Problem]:
     """Make a policy that answers from the bare base.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewPolicyRequest): A policy to be made.
 
     Raises:
@@ -110,6 +115,7 @@ def sync_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -123,10 +129,12 @@ def sync(
     *,
     client: AuthenticatedClient,
     body: NewPolicyRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Policy | Problem | None:
     """Make a policy that answers from the bare base.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewPolicyRequest): A policy to be made.
 
     Raises:
@@ -140,6 +148,7 @@ def sync(
     return sync_detailed(
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -147,10 +156,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient,
     body: NewPolicyRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Response[Policy | Problem]:
     """Make a policy that answers from the bare base.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewPolicyRequest): A policy to be made.
 
     Raises:
@@ -163,6 +174,7 @@ async def asyncio_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -174,10 +186,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient,
     body: NewPolicyRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Policy | Problem | None:
     """Make a policy that answers from the bare base.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewPolicyRequest): A policy to be made.
 
     Raises:
@@ -192,5 +206,6 @@ async def asyncio(
         await asyncio_detailed(
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

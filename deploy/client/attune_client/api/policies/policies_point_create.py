@@ -10,15 +10,18 @@ from ...client import AuthenticatedClient, Client
 from ...models.pointer_request import PointerRequest
 from ...models.policy import Policy
 from ...models.problem import Problem
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
     id: UUID,
     *,
     body: PointerRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -100,11 +103,13 @@ def sync_detailed(
     *,
     client: AuthenticatedClient,
     body: PointerRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Response[Policy | Problem]:
     """Let it answer from another ready version from the next request on: promote or roll back.
 
     Args:
         id (UUID):
+        idempotency_key (str | Unset):
         body (PointerRequest): Which version is to answer.
 
     Raises:
@@ -118,6 +123,7 @@ def sync_detailed(
     kwargs = _get_kwargs(
         id=id,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -132,11 +138,13 @@ def sync(
     *,
     client: AuthenticatedClient,
     body: PointerRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Policy | Problem | None:
     """Let it answer from another ready version from the next request on: promote or roll back.
 
     Args:
         id (UUID):
+        idempotency_key (str | Unset):
         body (PointerRequest): Which version is to answer.
 
     Raises:
@@ -151,6 +159,7 @@ def sync(
         id=id,
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -159,11 +168,13 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient,
     body: PointerRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Response[Policy | Problem]:
     """Let it answer from another ready version from the next request on: promote or roll back.
 
     Args:
         id (UUID):
+        idempotency_key (str | Unset):
         body (PointerRequest): Which version is to answer.
 
     Raises:
@@ -177,6 +188,7 @@ async def asyncio_detailed(
     kwargs = _get_kwargs(
         id=id,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -189,11 +201,13 @@ async def asyncio(
     *,
     client: AuthenticatedClient,
     body: PointerRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Policy | Problem | None:
     """Let it answer from another ready version from the next request on: promote or roll back.
 
     Args:
         id (UUID):
+        idempotency_key (str | Unset):
         body (PointerRequest): Which version is to answer.
 
     Raises:
@@ -209,5 +223,6 @@ async def asyncio(
             id=id,
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

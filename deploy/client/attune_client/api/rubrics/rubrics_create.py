@@ -8,14 +8,17 @@ from ...client import AuthenticatedClient, Client
 from ...models.new_rubric_request import NewRubricRequest
 from ...models.problem import Problem
 from ...models.rubric import Rubric
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
     *,
     body: NewRubricRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -94,10 +97,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient,
     body: NewRubricRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Response[Problem | Rubric]:
     """Write the rubric that counts from now on.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewRubricRequest): A rubric to be judged by from now on.
 
     Raises:
@@ -110,6 +115,7 @@ def sync_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -123,10 +129,12 @@ def sync(
     *,
     client: AuthenticatedClient,
     body: NewRubricRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Problem | Rubric | None:
     """Write the rubric that counts from now on.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewRubricRequest): A rubric to be judged by from now on.
 
     Raises:
@@ -140,6 +148,7 @@ def sync(
     return sync_detailed(
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -147,10 +156,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient,
     body: NewRubricRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Response[Problem | Rubric]:
     """Write the rubric that counts from now on.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewRubricRequest): A rubric to be judged by from now on.
 
     Raises:
@@ -163,6 +174,7 @@ async def asyncio_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -174,10 +186,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient,
     body: NewRubricRequest,
+    idempotency_key: str | Unset = UNSET,
 ) -> Problem | Rubric | None:
     """Write the rubric that counts from now on.
 
     Args:
+        idempotency_key (str | Unset):
         body (NewRubricRequest): A rubric to be judged by from now on.
 
     Raises:
@@ -192,5 +206,6 @@ async def asyncio(
         await asyncio_detailed(
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

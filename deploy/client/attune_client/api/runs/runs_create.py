@@ -101,8 +101,6 @@ def sync_detailed(
 ) -> Response[Problem | Run]:
     """Ask for a step of what waits now. A policy has at most one run under way.
 
-    With an `Idempotency-Key` the same wish again returns the run that it made.
-
     Args:
         idempotency_key (str | Unset):
         body (NewRunRequest): Which policy is to make a step of what waits.
@@ -135,8 +133,6 @@ def sync(
 ) -> Problem | Run | None:
     """Ask for a step of what waits now. A policy has at most one run under way.
 
-    With an `Idempotency-Key` the same wish again returns the run that it made.
-
     Args:
         idempotency_key (str | Unset):
         body (NewRunRequest): Which policy is to make a step of what waits.
@@ -163,8 +159,6 @@ async def asyncio_detailed(
     idempotency_key: str | Unset = UNSET,
 ) -> Response[Problem | Run]:
     """Ask for a step of what waits now. A policy has at most one run under way.
-
-    With an `Idempotency-Key` the same wish again returns the run that it made.
 
     Args:
         idempotency_key (str | Unset):
@@ -195,8 +189,6 @@ async def asyncio(
     idempotency_key: str | Unset = UNSET,
 ) -> Problem | Run | None:
     """Ask for a step of what waits now. A policy has at most one run under way.
-
-    With an `Idempotency-Key` the same wish again returns the run that it made.
 
     Args:
         idempotency_key (str | Unset):
