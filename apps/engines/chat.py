@@ -42,6 +42,24 @@ def added_messages(*, before: Sequence[Message], reply: Message, now: Sequence[M
     return list(now[len(earlier) :])
 
 
+def with_hint(messages: Sequence[Message], hint: str) -> list[dict[str, Any]]:
+    """Return the messages with a hint behind the last user message, in a paragraph of its own.
+
+    Raises InvalidInput where there is none.
+    """
+    asked = [index for index, message in enumerate(messages) if message.get("role") == "user"]
+    if not asked:
+        raise InvalidInput("there is no user message to put a hint into", field="messages")
+    told = [dict(message) for message in messages]
+    content = told[asked[-1]].get("content") or ""
+    told[asked[-1]]["content"] = (
+        [*content, {"type": "text", "text": f"\n\n{hint}"}]
+        if isinstance(content, list)
+        else f"{content}\n\n{hint}"
+    )
+    return told
+
+
 def _system(messages: Sequence[Message]) -> Any:
     first = messages[0] if messages else {}
     return first.get("content") if first.get("role") in ("system", "developer") else None
@@ -97,17 +115,7 @@ class ChatFormat:
     ) -> list[int]:
         """Return the ids of the prompt as it would be had the last user message ended with `hint`,
         in a paragraph of its own."""
-        asked = [index for index, message in enumerate(messages) if message.get("role") == "user"]
-        if not asked:
-            raise InvalidInput("there is no user message to put a hint into", field="messages")
-        told = [dict(message) for message in messages]
-        content = told[asked[-1]].get("content") or ""
-        told[asked[-1]]["content"] = (
-            [*content, {"type": "text", "text": f"\n\n{hint}"}]
-            if isinstance(content, list)
-            else f"{content}\n\n{hint}"
-        )
-        return self.render(told, tools, template_kwargs)
+        return self.render(with_hint(messages, hint), tools, template_kwargs)
 
     def extend(
         self,

@@ -7,8 +7,8 @@ from django.conf import settings
 from django.db import transaction
 
 from apps.conversations.models import Turn, TurnKind
-from apps.conversations.told import Told, with_told
-from apps.engines.chat import chat_format
+from apps.conversations.reading import hinted_prompt
+from apps.engines.chat import CannotExtend
 from apps.judging.models import JudgementState, PersonalData, Trajectory
 from apps.judging.personal_data import kinds_in, why_not_trained_on
 from apps.judging.reasons import Reason, reason_of
@@ -145,14 +145,13 @@ def _step_of(turn: Turn) -> int:
 def _rendered(turn: Turn, hints: tuple[str, ...]) -> list[dict[str, object]]:
     """Return the hints with the turn's prompt as it would read with each, in tokens; those that fit only.
 
-    What the turn's own prompt was told of its person the teacher is told too: only the hint differs.
+    The teacher reads what the model read, token for token, and the hint.
     """
     found: list[dict[str, object]] = []
-    messages = with_told(turn.messages, Told.of(turn.memory))
     for text in hints:
         try:
-            ids = chat_format().hinted(messages, text, turn.tools, turn.template_kwargs)
-        except InvalidInput:  # no user message to put it into
+            ids = hinted_prompt(turn, text)
+        except (InvalidInput, CannotExtend):  # no user message to put it into, or longer than any prompt
             continue
         if len(ids) + len(turn.output_ids) <= settings.CONTEXT_LENGTH:
             found.append({"text": text, "prompt_ids": ids})

@@ -12,7 +12,8 @@ import orjson
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from apps.conversations.models import Feedback
-from apps.conversations.told import Told, with_told
+from apps.conversations.reading import as_read
+from apps.conversations.told import Told
 from apps.governance.export.privacy import Privacy
 from apps.governance.export.tables import WIDE, Part, Row
 from apps.judging.personal_data import why_not_trained_on
@@ -21,6 +22,7 @@ from apps.learning.models import Sample, SampleState
 _FIELDS = (
     *("turn_id", "policy_id", "source", "state", "reward", "rollout_outcome", "rollout_group", "hints"),
     *("created_at", "turn__messages", "turn__tools", "turn__memory", "turn__reply", "turn__next_state"),
+    "turn__prompt_source",
 )
 
 
@@ -59,7 +61,12 @@ def base_of(row: Mapping[str, Any], privacy: Privacy) -> Row | None:
     mode = privacy.mode(row["policy_id"])
     if why_not_trained_on(mode, request=messages, reply=reply, next_state=row["turn__next_state"]):
         return None
-    prompt = with_told(messages, Told.of(row["turn__memory"]))
+    prompt = as_read(
+        messages,
+        Told.of(row["turn__memory"]),
+        turn_id=row["turn_id"],
+        source=row["turn__prompt_source"],
+    )
     found: Row = {
         "prompt": privacy.blanked(row["policy_id"], [message_of(one) for one in prompt]),
         "completion": [message_of(reply)],
