@@ -213,5 +213,5 @@ def _blocked(policy: Policy) -> bool:
 
 
 def awaits_publishing(policy: Policy) -> bool:
-    """Whether the newest version is neither live nor refused yet."""
+    """Whether a version is on its way: made, and neither ready nor refused yet."""
     return AdapterVersion.objects.filter(policy=policy, state=VersionState.CREATED).exists()

@@ -11,11 +11,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, Policy, VersionState
+from apps.adapters.publishing import mends_with_time
 from apps.adapters.services import move_pointer
-from apps.engines.replies import EngineUnavailable
 from apps.learning.drift.crossings import ACTOR, ask_to_fall_back
 from apps.learning.drift.models import Action, Crossing
-from kernel.errors import Conflict
+from kernel.errors import AttuneError
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,8 @@ def fall_back(*, crossing_id: uuid.UUID) -> None:
     """Let a policy answer from the version before the one that a crossing blames, if that one is still live.
 
     A crossing that is over by then (an operator resumed the policy) moves nothing. While no engine can be
-    asked it is tried again; the policy answers from the version it has.
+    asked it is tried again, and the policy answers from the version it has; where an engine says no, or the
+    files of the version before are gone, it stays with that and says so.
     """
     crossing = Crossing.objects.select_related("version").filter(pk=crossing_id).first()
     if crossing is None or crossing.acted_at is not None or crossing.action != Action.FALL_BACK:
@@ -47,12 +48,12 @@ def fall_back(*, crossing_id: uuid.UUID) -> None:
             actor=ACTOR,
             reason=f"drift: {crossing.words}",
         )
-    except EngineUnavailable as error:
-        logger.warning("policy %s waits to fall back: %s", policy.pk, error.message)
-        with transaction.atomic():
-            ask_to_fall_back(crossing, delay_s=RETRY_S)
-        return
-    except Conflict as error:
+    except AttuneError as error:
+        if mends_with_time(error):
+            logger.warning("policy %s waits to fall back: %s", policy.pk, error.message)
+            with transaction.atomic():
+                ask_to_fall_back(crossing, delay_s=RETRY_S)
+            return
         logger.warning("policy %s could not fall back: %s", policy.pk, error.message)
         _done(crossing, f"It could not fall back: {error.message}.")
         return

@@ -84,6 +84,23 @@ def test_a_fall_back_without_a_new_version_moves_the_pointer_once(
         assert actions.ask_again(older_than_s=0) == 0
 
 
+def test_a_fall_back_to_a_version_whose_files_are_gone_says_so_and_is_not_tried_for_ever(
+    somebody: Somebody,
+) -> None:
+    configure(somebody, rollout_k3={"action": "fall_back"})
+    add_version(somebody.policy, 2, parent=add_version(somebody.policy, 1))  # neither has files
+    step(somebody, outcome="skipped", rollout_k3=0.9)
+    crossing = Crossing.objects.get()
+    actions.fall_back(crossing_id=crossing.pk)
+    crossing.refresh_from_db()
+    assert live(somebody) == 2
+    assert crossing.done.startswith("It could not fall back: ")
+    assert "no readable manifest.json" in crossing.done
+    assert crossing.done.endswith("Training is paused until somebody resumes it.")
+    with system_scope("upkeep"):
+        assert actions.ask_again(older_than_s=0) == 0
+
+
 def test_a_fall_back_leaves_a_policy_alone_that_has_moved_meanwhile(somebody: Somebody) -> None:
     configure(somebody, rollout_k3={"action": "fall_back"})
     add_version(somebody.policy, 1)
