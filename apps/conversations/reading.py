@@ -1,8 +1,8 @@
 """What the prompt of a stored turn read: message by message, and in tokens as it would read with a hint.
 
-A prompt that was extended is its parent's exact tokens and what was added. So every question in a run of such prompts
-stands as it was asked at its time, with the reminder of its own request behind it: rendered anew, the chat would have one
-behind its last question alone, and replies in other tokens than the model wrote.
+A prompt that was extended is its parent's exact tokens and what was added. So every question in a run of such
+prompts stands as it was asked at its time, with the reminder of its own request behind it: rendered anew, the
+chat would have one behind its last question alone, and replies in other tokens than the model wrote.
 """
 
 import uuid
@@ -67,9 +67,11 @@ class _Added:
 
 
 def hinted_prompt(turn: Turn, hint: str) -> list[int]:
-    """Return a turn's prompt as it would read had the person's last words ended with a hint; nothing else differs.
+    """Return a turn's prompt as it would read had the person's last words ended with a
+    hint; nothing else differs.
 
-    Raises InvalidInput where no words are the person's, CannotExtend where the model's template takes the tokens no more.
+    Raises InvalidInput where no words are the person's, CannotExtend where the model's template takes the
+    tokens no more.
     """
     later: list[_Added] = []  # newest first: what followed the person's last words
     tools, template_kwargs = turn.tools, turn.template_kwargs  # whatever changes them is rendered anew
@@ -94,7 +96,10 @@ def hinted_prompt(turn: Turn, hint: str) -> list[int]:
 def as_read(
     messages: Sequence[Message], told: Told | None, *, turn_id: uuid.UUID, source: str
 ) -> list[Message]:
-    """Return the messages of a stored turn as its prompt read them. One query, where it was told something and extended."""
+    """Return the messages of a stored turn as its prompt read them.
+
+    One query, where it was told something and extended.
+    """
     if told is None or source != PromptSource.EXTENDED:
         return with_told(messages, told)
     with connection.cursor() as cursor:

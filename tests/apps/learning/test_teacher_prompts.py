@@ -1,4 +1,5 @@
-"""The hinted teacher of a chat reads what the model read, token for token, and the hint; an archive says the same."""
+"""The hinted teacher of a chat reads what the model read, token for token, and the hint;
+an archive says the same."""
 
 from dataclasses import replace
 from typing import Any
@@ -76,7 +77,8 @@ def test_the_teacher_of_a_chat_reads_what_the_model_read(somebody: Somebody, tol
     behind = "\n\nBe kind." if told is REMINDED else ""
     for turn, question in zip(turns, ("What is rain?", "And snow?", "And hail?"), strict=True):
         assert taught(turn) == with_the_hint_after(turn.prompt_ids, f"{question}{behind}")
-        # the replies of this model are the tokens of their text: so the archive's messages render to the same ids
+        # the replies of this model are the tokens of their text:
+        # so the archive's messages render to the same ids
         assert chat_format().render(exported(turn)) == turn.prompt_ids
     assert turns[2].prompt_ids.count(END) == 6
     assert bytes(turns[2].prompt_ids).count(bytes(ids_of("Be kind."))) == (
@@ -113,7 +115,8 @@ def test_the_hint_stands_behind_the_persons_words_though_a_tool_spoke_last(someb
 
 
 def test_what_was_rendered_anew_has_one_reminder(somebody: Somebody) -> None:
-    """Something else was wanted by then: the whole chat is rendered, and the last question alone has the reminder."""
+    """Something else was wanted by then: the whole chat is rendered,
+    and the last question alone has the reminder."""
     say(somebody, user("What is rain?"), reply="Water.", told=REMINDED, body="1")
     other = replace(REMINDED, text="Preferences:\n- x", reminder="Be brief.")
     asked = [user("What is rain?"), assistant("Water."), user("And snow?")]
