@@ -95,9 +95,11 @@ def fail_lost_turns() -> None:
 
 @task("workers.upkeep.forget_groundless")
 def forget_groundless() -> None:
-    """Delete preferences whose sessions are gone; no prompt is told of them since."""
+    """Delete preferences whose sessions are gone, and take back what waits to teach them or others that are not
+    wanted any more; no prompt is told of them since."""
     with system_scope("groundless preferences"):
         memory.forget_groundless()
+        learning.set_unwanted_aside()
 
 
 @task("workers.upkeep.tell_again")

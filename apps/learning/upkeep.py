@@ -7,7 +7,7 @@ from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from apps.adapters.models import AdapterVersion, VersionState
+from apps.adapters.models import AdapterVersion, Policy, VersionState
 from apps.conversations.models import Feedback, Turn, TurnKind, TurnState
 from apps.judging.eligibility import opted_out_turns
 from apps.judging.models import Judgement, JudgementState
@@ -16,6 +16,7 @@ from apps.judging.upkeep import LOOK_BACK
 from apps.learning import schedule
 from apps.learning.commits import ask_to_publish
 from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, SampleState, TrainingRun
+from apps.learning.withdrawn import withdraw
 from kernel.ids import first_id_at
 from kernel.tenancy import tenant_scope
 
@@ -85,6 +86,23 @@ def ask_to_publish_created(*, older_than_s: float) -> int:
         for version in waiting:
             ask_to_publish(version)
     return len(waiting)
+
+
+def set_unwanted_aside() -> int:
+    """Take back waiting shadow samples in scope that teach what is not wanted any more; return how many.
+
+    Quiet minutes do so before they teach, the schedule before it trains: where neither comes to a policy, nobody
+    would, and the words would stay.
+    """
+    waiting = Sample.objects.filter(source=TurnKind.SHADOW, state=SampleState.READY)
+    number = 0
+    for tenant_id, policy_id in (
+        waiting.order_by("policy_id").values_list("tenant_id", "policy_id").distinct()
+    ):
+        with tenant_scope(tenant_id), transaction.atomic():
+            policy = Policy.objects.select_for_update(of=("self",), no_key=True).get(pk=policy_id)
+            number += withdraw(policy)
+    return number
 
 
 def start_due_runs() -> int:

@@ -3,11 +3,14 @@
 import datetime as dt
 import hashlib
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Func, JSONField, Q, QuerySet, TextField, Value
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from apps.adapters.models import Policy
@@ -16,12 +19,15 @@ from apps.judging.eligibility import opt_outs
 from apps.judging.models import PersonalData
 from apps.judging.personal_data import kinds_in
 from apps.judging.rules import rules_of
-from apps.memory.models import Lesson, LessonState, PreferenceState
+from apps.memory.models import Lesson, LessonState, Preference, PreferenceState
 from apps.memory.people import Person
 from apps.memory.selectors import wanted_of
+from kernel.locks import locked
 
 _SERVED = dt.timedelta(days=30)
 _MOST = 12  # preferences in one lesson, the strongest
+_OF_THE_WORDS = ("replies", "yardstick", "best")
+"""Of a lesson's figures: the told teacher's replies, and what is nothing without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +117,7 @@ def current_lesson(policy: Policy, stands: Standing) -> Lesson:
     with transaction.atomic():
         stands.person.lock()
         others = Lesson.objects.filter(policy=policy).exclude(key=stands.key)
-        others.exclude(state=LessonState.ENDED).update(
-            state=LessonState.ENDED, reason="something else is wanted now", changed_at=timezone.now()
-        )
+        end(others, "something else is wanted now")
         row, is_new = Lesson.objects.get_or_create(
             policy=policy,
             key=stands.key,
@@ -148,7 +152,8 @@ def _begin_anew(lesson: Lesson) -> None:
     """Leave it to be measured what a reopened lesson begins at.
 
     Another version answers by now, perhaps, and the best of then is what that one's lineage had left behind:
-    a version of today would be held against it. The yardstick is of the base and the same words, and stays.
+    a version of today would be held against it. The yardstick is of the base and the same words, and stays
+    where the lesson was not over.
     """
     lesson.figures.pop("best", None)
     lesson.best = lesson.best_score = None
@@ -156,8 +161,51 @@ def _begin_anew(lesson: Lesson) -> None:
 
 def end_lessons(policy: Policy, reason: str) -> None:
     """End the policy's lesson where nothing stands any more."""
-    Lesson.objects.filter(policy=policy).exclude(state=LessonState.ENDED).update(
-        state=LessonState.ENDED, reason=reason[:300], changed_at=timezone.now()
+    with transaction.atomic():
+        end(Lesson.objects.filter(policy=policy), reason)
+
+
+def end_resting_on(preferences: Collection[uuid.UUID], reason: str) -> None:
+    """End the lessons that teach one of these preferences: the words that it is told in go.
+
+    In the caller's transaction, which has their people locked, so that no lesson of these words begins
+    meanwhile, and none of the preferences.
+    """
+    named = {str(one) for one in preferences}
+    policies = Preference.objects.filter(pk__in=preferences).values("policy_id")
+    under_way = Lesson.objects.filter(policy_id__in=policies).exclude(state=LessonState.ENDED)
+    resting = [
+        pk
+        for pk, entries in under_way.values_list("pk", "entries")
+        if any(entry["id"] in named for entry in entries)
+    ]
+    if resting:
+        end(Lesson.objects.filter(pk__in=resting), reason)
+
+
+def hold(policy_id: uuid.UUID) -> None:
+    """Lock the lesson of a policy that is under way, for who may end it once preferences are locked."""
+    list(locked(Lesson.objects.filter(policy_id=policy_id).exclude(state=LessonState.ENDED)))
+
+
+def end(lessons: QuerySet[Lesson], reason: str) -> None:
+    """End those of some lessons that are not over, in the caller's transaction.
+
+    What has ended keeps what versions measured, and nothing that was written to the words of the wishes: they
+    stay with the preferences. Reopened, it is measured anew what it is measured by.
+    """
+    held = list(locked(lessons.exclude(state=LessonState.ENDED)).values_list("pk", flat=True))
+    Lesson.objects.filter(pk__in=held).update(
+        state=LessonState.ENDED,
+        reason=reason[:300],
+        figures=Func(
+            F("figures"),
+            Cast(Value(list(_OF_THE_WORDS)), ArrayField(TextField())),
+            template="(%(expressions)s)",
+            arg_joiner=" - ",
+            output_field=JSONField(),
+        ),
+        changed_at=timezone.now(),
     )
 
 

@@ -56,10 +56,16 @@ class Preference(TenantModel):
         help_text="What a person typed; empty: the words of the oldest evidence count.",
     )
     fingerprint = models.CharField(
-        max_length=64, help_text="SHA-256 of what is compared: word stems in order."
+        max_length=64,
+        help_text="SHA-256 of what is compared: word stems in order; a mark of that in a tombstone.",
     )
     topics = ArrayField(
         models.CharField(max_length=60), default=list, help_text="topic:pole of what it speaks about."
+    )
+    buried = ArrayField(
+        models.CharField(max_length=64),
+        default=list,
+        help_text="Marks of a tombstone's topics, which cannot be read.",
     )
     general = models.BooleanField(
         default=True,
@@ -97,12 +103,16 @@ class Preference(TenantModel):
             ),
             models.CheckConstraint(condition=Q(source__in=Source.values), name="preference_source_known"),
             models.CheckConstraint(
-                condition=~Q(state=PreferenceState.DELETED) | Q(own_words="", pinned=False),
+                condition=~Q(state=PreferenceState.DELETED) | Q(own_words="", topics=[], pinned=False),
                 name="preference_deleted_has_no_words",
             ),
             models.CheckConstraint(
                 condition=~Q(state=PreferenceState.LEARNED) | Q(pinned=False),
                 name="preference_pinned_is_told",
+            ),
+            models.CheckConstraint(
+                condition=Q(state=PreferenceState.DELETED) | Q(buried=[]),
+                name="preference_marked_once_deleted",
             ),
             models.CheckConstraint(
                 condition=Q(superseded_by__isnull=True) | Q(state=PreferenceState.SUPERSEDED),
@@ -251,6 +261,10 @@ class Lesson(TenantModel):
                 name="one_lesson_at_a_time_per_policy",
             ),
             models.CheckConstraint(condition=Q(state__in=LessonState.values), name="lesson_state_known"),
+            models.CheckConstraint(
+                condition=~Q(state=LessonState.ENDED) | ~Q(figures__has_key="replies"),
+                name="lesson_ended_keeps_no_replies",
+            ),
         ]
         indexes = [models.Index(fields=["tenant", "-created_at"], name="lesson_by_tenant")]
 

@@ -67,6 +67,14 @@ def wanted_of(policy_id: uuid.UUID) -> QuerySet[Any]:
     return with_session_counts(with_words(held)).exclude(words="").filter(said)
 
 
+def told_in_words_of(turns: QuerySet[Turn]) -> QuerySet[Preference]:
+    """Return the preferences that are told in what one of these turns said."""
+    said = Evidence.objects.filter(turn__in=turns).values("preference_id")
+    oldest = Evidence.objects.filter(preference=OuterRef("pk")).order_by("created_at", "id")
+    rows = Preference.objects.filter(pk__in=said, own_words="")
+    return rows.annotate(said_in=Subquery(oldest.values("turn_id")[:1])).filter(said_in__in=turns)
+
+
 def _counted(rows: QuerySet[Any]) -> Coalesce:
     return Coalesce(Subquery(rows.values("n"), output_field=IntegerField()), Value(0))
 

@@ -174,4 +174,5 @@ class LessonAdmin(ConsoleAdmin):
     @admin.display(description="figures")
     def figures_json(self, row: Lesson) -> SafeString:
         """Return what versions measured."""
-        return show.as_json(row.figures)
+        # the teacher's replies are what people's words were answered with
+        return show.as_json({name: value for name, value in row.figures.items() if name != "replies"})

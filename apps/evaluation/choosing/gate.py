@@ -29,7 +29,7 @@ from apps.evaluation.choosing.measure import Teacher, measure_teacher, measure_v
 from apps.evaluation.choosing.wanted import UNWANTED, taught_by_shadows, why_unwanted
 from apps.learning.shadow.plan import why_not_now, why_not_taught
 from apps.memory import services as memory
-from apps.memory.lessons import Standing, is_measured, standing
+from apps.memory.lessons import Standing, is_measured, standing, still_stands
 from apps.memory.models import Lesson, LessonState, Preference, PreferenceState
 
 logger = logging.getLogger(__name__)
@@ -65,14 +65,19 @@ def prepare(*, policy: Policy, stands: Standing, room: Room) -> None:
         start = measure_version(url=url, version=policy.live, hint=stands.hint, teacher=teacher, room=room)
     logger.info("policy %s: the yardstick took %.1f s", policy.pk, time.monotonic() - began)
     with transaction.atomic():
+        if not still_stands(policy, stands):  # nothing is kept that was written to words which are gone
+            return
         teaching = Lesson.objects.filter(pk=lesson.pk, state=LessonState.TEACHING)
         held = teaching.select_for_update(of=("self",)).first()
         if held is None or is_measured(held):  # over, or measured by somebody else, meanwhile
             return
+        course = held.figures.get("course", [])
+        if "yardstick" not in held.figures:  # it was over: what is told of it was measured by other replies
+            course = [{**one, "best": False} for one in course]
         held.figures = {
             **_teacher_json(teacher),
             "best": start.to_json(),
-            "course": [*held.figures.get("course", ()), step(policy.live, start, START, is_best=True)],
+            "course": [*course, step(policy.live, start, START, is_best=True)],
         }
         held.best, held.best_score = policy.live, start.closeness
         if not teacher.yardstick.is_telling:
@@ -243,7 +248,9 @@ def _decide(
     with transaction.atomic():
         lesson = Lesson.objects.select_for_update(of=("self",)).filter(pk=lesson_id).first()
         if lesson is None or lesson.state == LessonState.ENDED:  # while the version was measured
-            return _leave(version, UNWANTED) if taught else ""
+            if not taught:
+                return ""
+            return _leave(version, why_unwanted(version, standing(version.policy)) or UNWANTED)
         if (said := _said(lesson, version)) is not None:  # the message came twice
             return _not_chosen(said, taught=taught)
         if taught and (unwanted := why_unwanted(version, standing(version.policy))):

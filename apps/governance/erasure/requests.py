@@ -12,8 +12,9 @@ from django.utils import timezone
 from apps.conversations.models import Turn
 from apps.governance.erasure.subjects import Meant
 from apps.governance.models import Erasure, ErasureState, Subject
+from apps.memory.lessons import end
 from apps.memory.models import Evidence
-from apps.memory.people import Person, lock_all
+from apps.memory.services import words_go
 from kernel import audit, outbox
 from kernel.errors import Conflict
 
@@ -112,6 +113,7 @@ def _untell(meant: Meant) -> None:
         return  # may be many rows: the worker begins with them
     wishes = meant.preferences()
     forget_grounds(meant.turns(), of=wishes.values_list(*_WHOSE))
+    end(meant.lessons(), "what it taught is deleted")
     wishes.delete()
 
 
@@ -122,10 +124,8 @@ def forget_grounds(turns: QuerySet[Turn], *, of: Iterable[tuple[Any, ...]] = ())
     Whoever forgets a wish by hand takes its person, then it, and then what it rests on: so people come first
     here, too.
     """
-    grounds = Evidence.objects.filter(turn__in=turns)
-    said = grounds.values_list(*(f"preference__{name}" for name in _WHOSE)).distinct()
-    lock_all({Person(*one) for one in (*of, *said)})
-    grounds.delete()
+    words_go(turns, of=of)
+    Evidence.objects.filter(turn__in=turns).delete()
 
 
 def _target(meant: Meant, tenant_id: uuid.UUID) -> str:

@@ -26,7 +26,7 @@ from apps.judging.models import Judgement, OptOut
 from apps.learning import runs
 from apps.learning.models import Sample, SampleState
 from apps.memory.models import Evidence, Preference
-from apps.memory.services import forget_groundless, keep_pinned
+from apps.memory.services import forget_groundless, keep_pinned, words_go
 from kernel import audit
 from kernel.errors import Conflict
 from kernel.locks import locked
@@ -182,6 +182,7 @@ def _delete(erasure: Erasure, sessions: Sequence[uuid.UUID], turns: Sequence[uui
     for judgement in locked(Judgement.objects.filter(turn__in=rows), to_delete=True):
         spend.release(judgement)  # whoever asks the judge finds it gone
     is_aged = erasure.subject == Subject.AGED
+    words_go(rows)
     groundless = keep_pinned(turns) if is_aged else []
     _, gone = rows.only("pk").delete()
     wishes = {"preference": forget_groundless(among=groundless)} if groundless else {}

@@ -184,17 +184,21 @@ def _memory() -> QuerySet[Any, Any]:
 
 def _preference(row: Preference, privacy: Privacy) -> Row:
     names = (
-        *("id", "policy_id", "user_id", "state", "source", "topics", "general", "pinned", "revision"),
+        *("id", "policy_id", "user_id", "state", "source", "general", "pinned", "revision"),
         *("superseded_by_id", "held_by_id", "held_since", "reason", "created_at", "changed_at"),
     )
     end_user = row.end_user.external_id if row.end_user is not None else None
+    evidence = sorted(row.evidence.all(), key=lambda one: one.pk)
+    said = [row.own_words, *(one.words for one in evidence)]
+    own_words, *words = privacy.blanked(row.policy_id, said)
     return {
         **{name: getattr(row, name) for name in names},
+        # a topic repeats words: "name:…"
+        "topics": privacy.blanked(row.policy_id, row.topics) if [own_words, *words] == said else [],
         "end_user": privacy.blanked(row.policy_id, end_user),
-        "own_words": privacy.blanked(row.policy_id, row.own_words),
+        "own_words": own_words,
         "evidence": [
-            {"turn_id": one.turn_id, "words": privacy.blanked(row.policy_id, one.words)}
-            for one in sorted(row.evidence.all(), key=lambda one: one.pk)
+            {"turn_id": one.turn_id, "words": text} for one, text in zip(evidence, words, strict=True)
         ],
     }
 

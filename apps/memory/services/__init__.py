@@ -4,7 +4,7 @@ from apps.memory.services.by_hand import add_preference, delete_preference, edit
 from apps.memory.services.collect import remember
 from apps.memory.services.retire import bring_back, held_elsewhere, retire, tell_again
 from apps.memory.services.setting import set_setting
-from apps.memory.services.upkeep import forget_groundless, keep_pinned
+from apps.memory.services.upkeep import forget_groundless, keep_pinned, words_go
 
 __all__ = [
     "add_preference",
@@ -18,4 +18,5 @@ __all__ = [
     "retire",
     "set_setting",
     "tell_again",
+    "words_go",
 ]

@@ -6,14 +6,17 @@ from django.db import IntegrityError, transaction
 
 from apps.accounts.models import EndUser
 from apps.adapters.models import Policy
+from apps.memory.lessons import end_resting_on
 from apps.memory.models import KEPT, Preference, PreferenceState, Source
 from apps.memory.people import Person
 from apps.memory.sameness import Wish
-from apps.memory.services.entries import MOST, bury, create, make_room, revive
+from apps.memory.services.entries import FORGOTTEN, MOST, bury, create, make_room, revive
 from apps.memory.services.wishes import Wishes
 from apps.memory.text import checked
 from kernel import audit
 from kernel.errors import Conflict, NotFound
+
+REWORDED = "what it taught was put in other words"
 
 
 def add_preference(
@@ -45,6 +48,7 @@ def add_preference(
                 raise Conflict(f"At most {MOST} preferences are kept for one person.", field="text")
             row = create(person, wish, source=Source.TYPED, typed=True, pinned=pinned)
         else:
+            end_resting_on([row.pk], REWORDED)
             _say(row, wish, pinned=row.pinned or pinned)
         wishes.put(row, wish.words)
         wishes.settle(row, by_hand=True)
@@ -63,7 +67,7 @@ def edit_preference(
     """
     wish = Wish.of(checked(text)) if text is not None else None
     with transaction.atomic():
-        person, row = _theirs(preference_id, user_id)
+        person, row = _theirs(preference_id, user_id, words_go=REWORDED if wish is not None else "")
         wishes = Wishes(person)
         if wish is not None:
             other = wishes.same_as(wish)
@@ -95,7 +99,7 @@ def delete_preference(*, preference_id: uuid.UUID, user_id: uuid.UUID | None, ac
     `user_id` as in `edit_preference`. Raises NotFound; also for one that was deleted before.
     """
     with transaction.atomic():
-        _, row = _theirs(preference_id, user_id)
+        _, row = _theirs(preference_id, user_id, words_go=FORGOTTEN)
         bury(row, f"deleted by {actor}"[:200])
         _audit(row, "memory.delete", actor, {})
 
@@ -108,14 +112,18 @@ def _say(row: Preference, wish: Wish, *, pinned: bool) -> None:
     row.save()
 
 
-def _theirs(preference_id: uuid.UUID, user_id: uuid.UUID | None) -> tuple[Person, Preference]:
-    """Return a kept preference, locked, with its person."""
+def _theirs(
+    preference_id: uuid.UUID, user_id: uuid.UUID | None, *, words_go: str
+) -> tuple[Person, Preference]:
+    """Return a kept preference, locked, with its person; `words_go`: why its lesson ends, "" where it goes on."""
     rows = Preference.objects.filter(id=preference_id, state__in=KEPT)
     row = (rows if user_id is None else rows.filter(user_id=user_id)).first()
     if row is None:
         raise NotFound("There is no such preference.", field="id")
     person = Person(row.policy_id, row.user_id, row.end_user_id)
     person.lock()
+    if words_go:
+        end_resting_on([row.pk], words_go)
     locked = rows.select_for_update(of=("self",)).filter(id=row.pk).first()
     if locked is None:
         raise NotFound("There is no such preference.", field="id")

@@ -7,10 +7,11 @@ from django.db import transaction
 
 from apps.conversations.models import Feedback, Turn, TurnKind, TurnState
 from apps.judging.selectors import verdict
+from apps.memory.lessons import hold
 from apps.memory.models import Evidence, Preference, PreferenceState, Source
 from apps.memory.people import Person
 from apps.memory.sameness import Wish
-from apps.memory.services.entries import create, make_room, revive
+from apps.memory.services.entries import create, make_room, mark, revive
 from apps.memory.services.wishes import Wishes
 from apps.memory.text import overheard
 
@@ -54,6 +55,7 @@ def remember(*, turn_id: uuid.UUID) -> list[Preference]:
             return []
         person = Person(turn.policy_id, turn.session.user_id, turn.session.end_user_id)
         person.lock()
+        hold(turn.policy_id)
         by_hand = set(Feedback.objects.filter(turn=turn).values_list("correction", flat=True))
         wishes = Wishes(person)
         found: list[Preference] = []
@@ -74,10 +76,11 @@ def _heard(wishes: Wishes, turn: Turn, wish: Wish, source: Source) -> Preference
     """Count a turn for a preference; None where that was done before, or what it said was deleted."""
     mine = Evidence.objects.filter(turn=turn)
     deleted = mine.filter(preference__state=PreferenceState.DELETED)
-    if deleted.filter(preference__fingerprint=wish.compared.fingerprint).exists():
+    if deleted.filter(preference__fingerprint=mark(wish.compared.fingerprint)).exists():
         return None
     # it may have counted for one in other words, or for one that said more
-    if wish.topics and deleted.filter(preference__topics__contains=list(wish.topics)).exists():
+    topics = [mark(topic) for topic in wish.topics]
+    if topics and deleted.filter(preference__buried__contains=topics).exists():
         return None
     row, words = wishes.same_as(wish), wish.words
     if (row is None or row.state == PreferenceState.SUPERSEDED) and (more := wishes.says_already(wish)):

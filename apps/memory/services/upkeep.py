@@ -1,18 +1,34 @@
 """What nothing rests on any more is deleted for good, unless somebody pinned it."""
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 
+from apps.conversations.models import Turn
+from apps.memory.lessons import end_resting_on
 from apps.memory.models import Evidence, Preference, PreferenceState
 from apps.memory.people import Person, lock_all
-from apps.memory.selectors import with_words
-from apps.memory.services.entries import revive
+from apps.memory.selectors import told_in_words_of, with_words
+from apps.memory.services.entries import FORGOTTEN, revive
 from kernel.locks import locked
 
 _BATCH = 500
+
+
+def words_go(turns: QuerySet[Turn], *, of: Iterable[tuple[Any, ...]] = ()) -> None:
+    """Make ready for turns to go with what they said, in the transaction in which they do.
+
+    Locks the people whose wishes rest on them (and `of` more, whose wishes go next), and ends the lessons that
+    were taught in their words. Before any preference is locked: whoever forgets one by hand takes its person,
+    then its lesson, then it, and then what it rests on.
+    """
+    said = Evidence.objects.filter(turn__in=turns)
+    people = said.values_list(*(f"preference__{name}" for name in ("policy_id", "user_id", "end_user_id")))
+    lock_all({Person(*one) for one in (*of, *people.distinct())})
+    end_resting_on(list(told_in_words_of(turns).values_list("pk", flat=True)), FORGOTTEN)
 
 
 def forget_groundless(*, among: Collection[uuid.UUID] | None = None) -> int:
@@ -31,6 +47,7 @@ def forget_groundless(*, among: Collection[uuid.UUID] | None = None) -> int:
         )
         # whoever remembers may have found one of them, and give it ground again
         lock_all({Person(*whose) for _, *whose in found})
+        end_resting_on([pk for pk, *_ in found], FORGOTTEN)
         still = groundless.filter(pk__in=[pk for pk, *_ in found])
         rows = list(locked(still, skip_locked=True, to_delete=True))
         for row in rows:

@@ -21,6 +21,7 @@ from apps.governance.export.snapshot import snapshot
 from apps.judging.models import JudgeSettings, PersonalData
 from apps.keys.models import ApiKey
 from apps.learning.models import Sample, SampleState
+from apps.memory import services as memory
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import NASTY, Rows, fill
@@ -231,6 +232,26 @@ def test_personal_data_leaves_only_where_the_policy_lets_it(
         assert str(acme.turn.pk) not in taught
     else:
         assert taught[str(acme.turn.pk)]["prompt"] == turn["messages"]
+
+
+def test_what_a_wish_is_about_leaves_only_where_its_words_do(acme: Rows, tmp_path: Path) -> None:
+    number = "415-555-0123"
+    with tenant_scope(acme.tenant.pk):
+        for text in (f"Call me {number}.", "Answer in French."):
+            memory.add_preference(
+                policy_id=acme.policy.pk, user_id=acme.user.pk, end_user=None, text=text, actor="user:x"
+            )
+    _, plain = written(acme, tmp_path)
+    assert [row["topics"] for row in plain["memory.jsonl"][-2:]] == [[f"name:{number}"], ["language:french"]]
+    with tenant_scope(acme.tenant.pk):
+        JudgeSettings.objects.update_or_create(
+            policy=acme.policy, defaults={"tenant_id": acme.tenant.pk, "personal_data": PersonalData.REDACT}
+        )
+    _, found = written(acme, tmp_path)
+    assert [(row["own_words"], row["topics"]) for row in found["memory.jsonl"][-2:]] == [
+        ("Call me [phone number].", []),
+        ("Answer in French.", ["language:french"]),
+    ]
 
 
 def test_a_reply_with_personal_data_is_no_training_row(acme: Rows, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """From verdicts and people's own words to what a prompt is told; what takes it out again."""
 
+import hashlib
 import threading
 import uuid
 from typing import Any
@@ -12,6 +13,7 @@ from pytest_django import Settings
 
 from apps.accounts.models import EndUser
 from apps.conversations.models import Feedback, Session, Turn, TurnKind
+from apps.judging.models import Hint
 from apps.memory import sameness, services
 from apps.memory.lessons import Standing, standing
 from apps.memory.models import Evidence, Preference, PreferenceState, Source
@@ -343,6 +345,39 @@ def test_deleting_an_entry_takes_it_and_its_words_away_at_once(somebody: Somebod
 
     hear(somebody, HINT)  # said anew
     assert words_told(somebody) == [HINT]
+
+
+def test_a_tombstone_cannot_be_read_and_is_known_again(somebody: Somebody) -> None:
+    turn = hear(somebody, "Call me Marco Sanchez.")
+    (before,) = kept(somebody)
+    assert before.topics == ["name:marco sanchez"]
+    delete(somebody, before)
+    with tenant_scope(somebody.tenant.id):
+        row = Preference.objects.values().get()
+        assert "marco" not in str(row).lower()
+        assert (row["topics"], len(row["buried"])) == ([], 1)
+        # nor is it what anybody can compute who guesses the words
+        assert before.fingerprint not in str(row)
+        assert hashlib.sha256(b"name:marco sanchez").hexdigest() not in row["buried"]
+        for words in ("Call me Marco Sanchez.", "Please address me as Marco Sanchez from now on."):
+            Hint.objects.update(text=words)  # the judge is asked again
+            services.remember(turn_id=turn.id)
+        assert Preference.objects.count() == 1
+        Hint.objects.update(text="Answer in French.")
+        services.remember(turn_id=turn.id)
+    assert words_told(somebody) == ["Answer in French."]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"state": "deleted", "topics": ["name:marco"]}, {"state": "active", "buried": ["0" * 64]}],
+)
+def test_postgres_refuses_words_of_what_is_deleted_and_marks_of_what_is_not(
+    somebody: Somebody, values: dict[str, Any]
+) -> None:
+    hear(somebody, HINT)
+    with tenant_scope(somebody.tenant.id), pytest.raises(IntegrityError), transaction.atomic():
+        Preference.objects.update(**values)
 
 
 def test_deleting_the_session_takes_what_it_said_out_at_once_and_for_good(somebody: Somebody) -> None:

@@ -10,6 +10,7 @@ from apps.adapters.models import AdapterVersion, VersionState
 from apps.evaluation.choosing import gate
 from apps.evaluation.choosing.figures import Measured
 from apps.evaluation.choosing.giving_way import Interrupted
+from apps.evaluation.choosing.measure import Teacher
 from apps.memory import services
 from apps.memory.lessons import current_lesson, is_measured
 from apps.memory.models import Lesson, LessonState, Preference
@@ -184,14 +185,16 @@ def test_a_lesson_that_is_reopened_begins_at_what_answers_by_then(
         with pytest.raises(Interrupted, match="what it is measured by is measured first"):
             gate.choose(version)
 
-    # the yardstick is of the base and these words: only what answers is measured
-    monkeypatch.setattr(gate, "measure_teacher", lambda **_: pytest.fail("measured again"))
+    # a lesson that was over keeps no replies: the yardstick is measured again, and what answers
+    monkeypatch.setattr(gate, "measure_teacher", lambda **_: Teacher(STICK, ((3, 4),)))
     figures(replace(BASE, passes=1, closeness=-2.2))
     assert prepare(somebody)
     lesson = look(somebody)
     assert (lesson.best_id, lesson.best_score) == (second.id, -2.2)
     course = [(one["version"], one["outcome"]) for one in lesson.figures["course"]]
     assert course == [(0, "start"), (1, "better"), (2, "start")]
+    # of other replies than what is held against them now
+    assert [one["best"] for one in lesson.figures["course"]] == [False, False, True]
     figures(replace(BASE, passes=3, closeness=-1.8))
     assert choose(somebody, version) == ""
     assert look(somebody).best_id == version.id
