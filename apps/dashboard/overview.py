@@ -4,6 +4,7 @@ import datetime as dt
 import uuid
 from collections.abc import Sequence
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
@@ -31,7 +32,7 @@ def home(request: HttpRequest) -> HttpResponse:
     assert isinstance(request.user, User)  # noqa: S101  # login_required saw to it
     memberships = memberships_of(request.user)
     if not memberships:
-        return render(request, "dashboard/nowhere.html")
+        return render(request, "dashboard/nowhere.html", {"open": settings.SIGNUP_OPEN})
     return redirect("dashboard:overview", tenant=memberships[0].tenant.slug)
 
 

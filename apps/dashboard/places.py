@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
@@ -71,6 +72,11 @@ class Place:
     def owns(self) -> bool:
         """Whether who belongs to the tenant is theirs to change."""
         return self.access >= Access.OWN
+
+    @property
+    def may_found(self) -> bool:
+        """Whether they may make a tenant of their own: where sign-up is open, everybody may."""
+        return bool(settings.SIGNUP_OPEN)
 
     def require(self, needs: Access) -> None:
         """Raise NotTheRole unless they have at least this access."""

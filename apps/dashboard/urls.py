@@ -18,6 +18,7 @@ from apps.dashboard import (
     reference,
     runs,
     sessions,
+    tenants,
     timeline,
     views,
 )
@@ -26,6 +27,7 @@ from apps.dashboard.compare.versions import compare_versions
 from apps.dashboard.playground import page as playground
 from apps.dashboard.saved import pages as saved
 from apps.dashboard.settings import alerts, judging, policies
+from apps.dashboard.settings.new_policy import new_policy
 
 app_name = "dashboard"
 _OF_A_TENANT = [
@@ -77,6 +79,8 @@ _OF_A_TENANT = [
     path("data/exports/<uuid:export_id>/delete", data.drop_export, name="drop_export"),
     path("data/delete", data.delete, name="delete"),
     path("data/deletions/<uuid:erasure_id>", data.deletion, name="deletion"),
+    path("settings/policies/new", new_policy, name="new_policy"),
+    path("leave", tenants.leave, name="leave"),
     path("settings/policies/<uuid:policy_id>", policies.policy, name="policy_settings"),
     path("settings/limits", limits.tenant_limits, name="tenant_limits"),
     path("settings/judging", judging.judging, name="judging_settings"),
@@ -86,6 +90,7 @@ _OF_A_TENANT = [
 urlpatterns = [
     path("", overview.home, name="home"),
     path("t/<slug:tenant>/", include(_OF_A_TENANT)),
+    path("tenants/new", tenants.new_tenant, name="new_tenant"),
     path("invitations/<str:token>", entrance.invitation, name="invitation"),
     path("healthz", views.healthz, name="healthz"),
     path("favicon.ico", RedirectView.as_view(url="/static/attune/favicon.svg"), name="favicon"),

@@ -12,7 +12,7 @@ DASHBOARD: dict[str, tuple[str, ...]] = {
     "dashboard:home": ("nowhere",),
     "dashboard:overview": (
         *("overview", "overview-empty", "first-run-overview", "first-run-key", "first-run-landed"),
-        "first-run-chart",
+        *("first-run-chart", "overview-paused"),
     ),
     "dashboard:playground": ("playground", "playground-refused"),
     "dashboard:sessions": ("sessions", "sessions-empty", "saved-view"),
@@ -31,6 +31,9 @@ DASHBOARD: dict[str, tuple[str, ...]] = {
     "dashboard:rotate": ("key-rotate",),
     "dashboard:revoke": ("key-revoke",),
     "dashboard:key_limits": ("key-limits",),
+    "dashboard:new_policy": ("policy-new", "policy-new-refused"),
+    "dashboard:new_tenant": ("tenant-new", "tenant-new-refused"),
+    "dashboard:leave": ("leave", "leave-last"),
     "dashboard:members": ("members", "members-member"),
     "dashboard:member": ("member-out",),
     "dashboard:settings": ("settings", "settings-viewer"),

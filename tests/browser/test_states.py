@@ -13,6 +13,7 @@ from django.utils import timezone
 from playwright.sync_api import Browser, Route, expect
 
 from apps.accounts.models import Role, Tenant, User
+from apps.accounts.pausing import pause_tenant
 from apps.accounts.services import set_role
 from apps.conversations.models import Feedback, Turn, TurnState
 from apps.dashboard.entrance import found_tenant
@@ -50,6 +51,42 @@ def test_before_anything_was_said(transactional_db: None, web: str, chromium: Br
         eyes.at("overview-empty", f"{here}/", idle=False)
         for page in ("sessions", "memory", "adapters", "runs", "drift", "keys", "data"):
             eyes.at(f"{page}-empty", f"{here}/{page}", idle=page != "runs")
+
+
+def test_making_a_policy_and_a_tenant_and_leaving_one(acme: Rows, web: str, chromium: Browser) -> None:
+    with looking(chromium, web, user=acme.user) as eyes:
+        page = eyes.page
+        eyes.at("policy-new", f"{HERE}/settings/policies/new")
+        page.goto(f"{HERE}/settings/policies/new")
+        page.get_by_label("Name").fill("default")
+        page.get_by_role("button", name="Make it").click()
+        page.locator(".errorlist").wait_for()
+        eyes.see("policy-new-refused")
+        page.get_by_label("Name").fill("coder")
+        page.get_by_label("gentle").check()
+        page.get_by_role("button", name="Make it").click()
+        page.get_by_role("heading", name="Policy coder").wait_for()
+        eyes.at("tenant-new", "/tenants/new")
+        page.goto("/tenants/new")
+        page.get_by_label("Name").fill("  ")
+        page.get_by_role("button", name="Make it").click()
+        page.locator(".errorlist").wait_for()
+        eyes.see("tenant-new-refused")
+        page.get_by_label("Name").fill("Side & Co.")
+        page.get_by_role("button", name="Make it").click()
+        page.wait_for_url("**/t/side-co/")
+        eyes.at("leave-last", f"{HERE}/leave")
+    with looking(chromium, web, user=somebody("guest@example.org", acme.tenant, Role.MEMBER)) as eyes:
+        eyes.at("leave", f"{HERE}/leave")
+        eyes.page.goto(f"{HERE}/leave")
+        eyes.page.get_by_role("button", name="Leave it").click()
+        eyes.page.get_by_role("heading", name="No tenant yet").wait_for()
+
+
+def test_a_paused_tenant(acme: Rows, web: str, chromium: Browser) -> None:
+    pause_tenant(tenant_id=acme.tenant.pk, reason="The invoice of October is unpaid.", actor="user:1")
+    with looking(chromium, web, user=acme.user) as eyes:
+        eyes.at("overview-paused", f"{HERE}/")
 
 
 def test_what_is_not_theirs_to_change(acme: Rows, web: str, chromium: Browser) -> None:
