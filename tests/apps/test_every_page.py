@@ -22,7 +22,12 @@ def known(rows: Rows, turns: int) -> dict[str, Any]:
     first = first_rows(rows.tenant.pk)
     with system_scope("grown rows"), connection.cursor() as cursor:
         ids = newest_ids(cursor.execute, turns, Shape(), origin=rows.turn.created_at.isoformat())
-    return ids | {"policy": first["adapters.Policy"], "endpoint": first["alerts.WebhookEndpoint"]}
+    return ids | {
+        "policy": first["adapters.Policy"],
+        "endpoint": first["alerts.WebhookEndpoint"],
+        "key": first["keys.ApiKey"],
+        "membership": first["accounts.Membership"],
+    }
 
 
 def test_every_address_of_the_dashboard_is_measured_or_said_to_show_no_rows(acme: Rows) -> None:

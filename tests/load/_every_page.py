@@ -28,6 +28,7 @@ LEFT_OUT = {
 MEANT = {
     "session_id": "session", "turn_id": "turn", "preference_id": "preference", "version_id": "version",
     "run_id": "run", "erasure_id": "erasure", "policy_id": "policy", "endpoint_id": "endpoint", "pk": "policy",
+    "key_id": "key", "membership_id": "membership",
 }  # fmt: skip
 """Which row an address's parameter names."""
 QUERIES = {"delete": "subject=everything"}

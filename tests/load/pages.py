@@ -131,7 +131,12 @@ def prepare(sizes: dict[str, int]) -> tuple[dt.datetime, list[dict[str, str]]]:
             database.execute, sizes["large"], Shape.of(sizes["large"]), origin=origin.isoformat()
         )  # type: ignore[arg-type]
     logging.getLogger("django.request").setLevel(logging.ERROR)  # each address is asked what it may be asked
-    ids |= {"policy": first["adapters.Policy"], "endpoint": first["alerts.WebhookEndpoint"]}
+    ids |= {
+        "policy": first["adapters.Policy"],
+        "endpoint": first["alerts.WebhookEndpoint"],
+        "key": first["keys.ApiKey"],
+        "membership": first["accounts.Membership"],
+    }
     return origin, [asdict(page) for page in every_page(tenant.slug, ids)]
 
 

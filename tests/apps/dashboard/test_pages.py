@@ -48,6 +48,8 @@ PAGES = (
     "settings/judging",
     "settings/limits",
     "settings/alerts",
+    "settings/policies/new",
+    "leave",
 )
 WITHOUT_AN_ID = (
     *("first/events", "runs/events", "data/progress", "data/exports", "data/delete"),
@@ -168,8 +170,8 @@ def test_a_role_decides_what_is_seen(acme: Rows, role: Role) -> None:
     allowed = {
         Role.OWNER: set(PAGES),
         Role.ADMIN: set(PAGES),
-        Role.MEMBER: set(PAGES) - {"settings/alerts", "settings/limits", "data"},
-        Role.VIEWER: {"", "adapters", "runs", "drift", "settings", "settings/judging"},
+        Role.MEMBER: set(PAGES) - {"settings/alerts", "settings/limits", "settings/policies/new", "data"},
+        Role.VIEWER: {"", "adapters", "runs", "drift", "settings", "settings/judging", "leave"},
     }[role]
     for path in PAGES:
         assert somebody.get(f"/t/acme/{path}").status_code == (200 if path in allowed else 403), path
