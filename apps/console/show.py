@@ -12,6 +12,9 @@ from django.utils.text import Truncator
 
 TEXT_LIMIT = 4000  # characters of one message on a page
 _TONE = {
+    "well": "good",
+    "slow": "wait",
+    "failing": "bad",
     "live": "good",
     "ready": "good",
     "complete": "good",

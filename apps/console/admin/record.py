@@ -33,8 +33,9 @@ class OutboxAdmin(ConsoleAdmin):
     """Tasks written with the change that asks for them; the relay sends them."""
 
     fills = (
-        "A task stands here from the change that asks for it until the relay has sent it, and a dead one "
-        "until it is replayed. None means that nothing waits."
+        "A task stands here from the change that asks for it until the relay has sent it, and a while after. None means "
+        "that nothing waits. A task that could not do its work leaves that at its row, where it is tried again: "
+        "a failed judgement, a failed run, a dead delivery."
     )
     list_display = ("id", "task", "queue", "tenant", "available_at", "sent_at", "created_at")
     list_select_related = ("tenant",)
