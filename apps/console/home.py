@@ -191,7 +191,7 @@ def _leases(now: dt.datetime) -> list[dict[str, Any]]:
     """Return who holds what, those that lapse first before the others."""
     runs = TrainingRun.objects.filter(state=RunState.RUNNING).select_related("tenant", "policy")
     exports = Export.objects.filter(state=ExportState.RUNNING).select_related("tenant")
-    held = [
+    held: list[tuple[str, Any, str]] = [
         *(("run", row, str(row.policy)) for row in runs.order_by("lease_until")[:_LEASES_SHOWN]),
         *(("export", row, "") for row in exports.order_by("lease_until")[:_LEASES_SHOWN]),
     ]
