@@ -149,7 +149,7 @@ def _outbox(now: dt.datetime) -> dict[str, Any]:
     unsent = OutboxMessage.objects.filter(sent_at__isnull=True)
     paused = Q(tenant__paused_at__isnull=False)
     due = Q(available_at__lte=now) & ~paused
-    counted = {
+    counted: dict[str, dict[str, Any]] = {
         row["queue"]: row
         for row in unsent.values("queue").annotate(
             waiting=Count("pk", filter=due),
@@ -158,9 +158,9 @@ def _outbox(now: dt.datetime) -> dict[str, Any]:
             paused=Count("pk", filter=paused),
         )
     }
-    queues = []
+    queues: list[dict[str, Any]] = []
     for queue in QUEUES:
-        row = counted.get(queue, {"waiting": 0, "oldest": None, "later": 0, "paused": 0})
+        row = counted.get(queue) or {"waiting": 0, "oldest": None, "later": 0, "paused": 0}
         lag = dt.timedelta() if row["oldest"] is None else now - row["oldest"]
         health = Health("failing", f"the oldest has waited for {_minutes(lag)}") if lag > LATE_AFTER else WELL
         queues.append({**row, "queue": queue, "lag_s": lag.total_seconds(), "health": health})
