@@ -150,7 +150,7 @@ def _outbox(now: dt.datetime) -> dict[str, Any]:
     paused = Q(tenant__paused_at__isnull=False)
     due = Q(available_at__lte=now) & ~paused
     counted: dict[str, dict[str, Any]] = {
-        row["queue"]: row
+        row["queue"]: {**row}
         for row in unsent.values("queue").annotate(
             waiting=Count("pk", filter=due),
             oldest=Min("available_at", filter=due),
