@@ -26,7 +26,6 @@ class Export(TenantModel):
     actor = models.CharField(
         max_length=200, help_text="Who asked: user:<id>, key:<public id> or system:<part>."
     )
-    idempotency_key = models.CharField(max_length=255, null=True, help_text="Of the wish for it, if any.")
     state = models.CharField(max_length=10, choices=ExportState.choices, default=ExportState.QUEUED)
     part = models.CharField(
         max_length=60, blank=True, help_text="The file of the archive that is being written."
@@ -52,11 +51,6 @@ class Export(TenantModel):
                 fields=["tenant"],
                 condition=Q(state__in=OPEN_EXPORT_STATES),
                 name="one_open_export_per_tenant",
-            ),
-            models.UniqueConstraint(
-                fields=["tenant", "idempotency_key"],
-                condition=Q(idempotency_key__isnull=False),
-                name="export_once_per_idempotency_key",
             ),
             models.CheckConstraint(condition=Q(state__in=ExportState.values), name="export_state_known"),
             models.CheckConstraint(
@@ -117,7 +111,6 @@ class Erasure(TenantModel):
     older_than_days = models.PositiveSmallIntegerField(
         null=True, help_text="Of what is aged: days without a turn, before it was asked for."
     )
-    idempotency_key = models.CharField(max_length=255, null=True, help_text="Of the wish for it, if any.")
     state = models.CharField(max_length=10, choices=ErasureState.choices, default=ErasureState.OPEN)
     turns_total = models.PositiveBigIntegerField(help_text="Turns there were when it was asked for.")
     deleted = models.JSONField(default=dict, help_text="Rows that are gone, by kind.")
@@ -146,11 +139,6 @@ class Erasure(TenantModel):
                 condition=Q(subject=Subject.AGED, older_than_days__isnull=False, older_than_days__gte=1)
                 | (~Q(subject=Subject.AGED) & Q(older_than_days__isnull=True)),
                 name="erasure_aged_by_days",
-            ),
-            models.UniqueConstraint(
-                fields=["tenant", "idempotency_key"],
-                condition=Q(idempotency_key__isnull=False),
-                name="erasure_once_per_idempotency_key",
             ),
             models.CheckConstraint(
                 condition=Q(state=ErasureState.OPEN, finished_at__isnull=True)

@@ -29,7 +29,6 @@ class TrainingRun(TenantModel):
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="runs")
     state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.QUEUED)
     trigger = models.CharField(max_length=60, help_text="threshold, clock, operator:<id> or key:<public id>")
-    idempotency_key = models.CharField(max_length=255, null=True, help_text="Of the wish for it, if any.")
     config = models.JSONField(default=dict, help_text="The exact configuration used.")
     config_number = models.PositiveIntegerField(
         null=True, help_text="The policy's configuration that this was; None until the run was taken."
@@ -57,11 +56,6 @@ class TrainingRun(TenantModel):
         constraints = [
             models.UniqueConstraint(
                 fields=["policy"], condition=Q(state__in=OPEN_RUN_STATES), name="one_open_run_per_policy"
-            ),
-            models.UniqueConstraint(
-                fields=["policy", "idempotency_key"],
-                condition=Q(idempotency_key__isnull=False),
-                name="run_once_per_idempotency_key",
             ),
             models.CheckConstraint(condition=Q(state__in=RunState.values), name="run_state_known"),
             models.CheckConstraint(condition=Q(trainer_s__gte=0.0), name="run_costs_no_less_than_nothing"),

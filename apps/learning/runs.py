@@ -56,28 +56,21 @@ class Claim:
     """The reward baseline's state before the step; empty before the first."""
 
 
-def request_run(*, policy: Policy, actor: str, idempotency_key: str | None = None) -> TrainingRun:
+def request_run(*, policy: Policy, actor: str) -> TrainingRun:
     """Queue a run for whatever samples wait, however few (an operator's or a key's wish); audited.
 
     People's own go before shadow ones: a batch is of one sort.
-    `actor` is "user:<id>" or "key:<public id>". The same wish again, by its key, returns the run that it
-    made, however that stands now. Raises Conflict where training is switched off, no sample waits
-    (`no_samples`) or the policy has an open run (`run_under_way`), Forbidden where the tenant is paused,
-    InvalidInput where its configuration is not valid.
+    `actor` is "user:<id>" or "key:<public id>". Raises Conflict where training is switched off, no sample
+    waits (`no_samples`) or the policy has an open run (`run_under_way`), Forbidden where the tenant is
+    paused, InvalidInput where its configuration is not valid.
     """
     with transaction.atomic():
-        if idempotency_key is not None:
-            # two who wish the same at once: the second waits here, and finds the first one's run
-            Policy.objects.select_for_update(no_key=True).get(id=policy.id)
-            made = TrainingRun.objects.filter(policy=policy, idempotency_key=idempotency_key).first()
-            if made is not None:
-                return made
         resolve(policy.config)
         _refuse_while_off(policy)
         if not Sample.objects.filter(policy=policy, state=SampleState.READY).exists():
             raise Conflict(f"no sample of {policy.name} waits: there is nothing to learn", code="no_samples")
         trigger = _asked_by(actor)
-        run = schedule.create_run(policy, trigger, idempotency_key=idempotency_key)
+        run = schedule.create_run(policy, trigger)
         if run is None:
             raise Conflict(f"the policy {policy.name} has a run under way", code="run_under_way")
         audit.record(

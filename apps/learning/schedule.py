@@ -58,13 +58,11 @@ def consider(*, policy_id: uuid.UUID, quiet: bool = False) -> TrainingRun | None
     return None if trigger is None else create_run(policy, trigger)
 
 
-def create_run(policy: Policy, trigger: str, *, idempotency_key: str | None = None) -> TrainingRun | None:
+def create_run(policy: Policy, trigger: str) -> TrainingRun | None:
     """Queue a run and announce it, in the caller's transaction; None where the policy has an open one."""
     try:
         with transaction.atomic():
-            run = TrainingRun.objects.create(
-                tenant_id=policy.tenant_id, policy=policy, trigger=trigger, idempotency_key=idempotency_key
-            )
+            run = TrainingRun.objects.create(tenant_id=policy.tenant_id, policy=policy, trigger=trigger)
     except IntegrityError:
         return None
     announce(run)

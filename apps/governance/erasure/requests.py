@@ -16,57 +16,30 @@ from apps.memory.lessons import end
 from apps.memory.models import Evidence
 from apps.memory.services import words_go
 from kernel import audit, outbox
-from kernel.errors import Conflict
 
 TASK = "workers.governance.erase"
 _WHOSE = ("policy_id", "user_id", "end_user_id")
 
 
-def asked_before(*, meant: Meant, idempotency_key: str | None) -> Erasure | None:
-    """Return the deletion that the key made, if it did; Conflict where that was of something else.
-
-    Of an end user who is gone by now nobody can tell whether it is the same: then it is.
-    """
-    made = (
-        None if idempotency_key is None else Erasure.objects.filter(idempotency_key=idempotency_key).first()
-    )
-    if made is None:
-        return None
-    gone = meant.subject == Subject.END_USER and meant.id is None
-    if made.subject != meant.subject or (made.subject_id != meant.id and not gone):
-        raise Conflict(
-            "This key asked for the deletion of something else before.",
-            field="Idempotency-Key",
-            code="idempotency_key_reused",
-        )
-    return made
-
-
-def request_erasure(
-    *, tenant_id: uuid.UUID, meant: Meant, actor: str, idempotency_key: str | None = None
-) -> Erasure:
+def request_erasure(*, tenant_id: uuid.UUID, meant: Meant, actor: str) -> Erasure:
     """Have a session, a person's conversations or all of them deleted; audited.
 
     Must run in the tenant's scope.
 
-    From the next request on no prompt is told of it. The same wish while one is open, or by the same key,
-    returns that one. Raises NotFound for what the tenant does not have, and as `asked_before`.
+    From the next request on no prompt is told of it. The same wish while one is open returns that one.
+    Raises NotFound for what the tenant does not have.
     """
     while True:
-        found = _found_or_made(tenant_id, meant, actor, idempotency_key)
+        found = _found_or_made(tenant_id, meant, actor)
         if found is not None:
             return found
 
 
-def _found_or_made(
-    tenant_id: uuid.UUID, meant: Meant, actor: str, idempotency_key: str | None
-) -> Erasure | None:
+def _found_or_made(tenant_id: uuid.UUID, meant: Meant, actor: str) -> Erasure | None:
     """As `request_erasure`; None where somebody else's was in the way,
     and is done by now: then look again."""
     with transaction.atomic():
         same = Erasure.objects.filter(subject=meant.subject, subject_id=meant.id, state=ErasureState.OPEN)
-        if (made := asked_before(meant=meant, idempotency_key=idempotency_key)) is not None:
-            return made
         if (under_way := same.first()) is not None:
             return under_way
         meant.check()
@@ -78,12 +51,11 @@ def _found_or_made(
                     subject=meant.subject,
                     subject_id=meant.id,
                     turns_total=meant.turns().count(),
-                    idempotency_key=idempotency_key,
                     moved_at=timezone.now(),
                 )
         except IntegrityError:
             # of two at once, the second finds the first one's here
-            return asked_before(meant=meant, idempotency_key=idempotency_key) or same.first()
+            return same.first()
         _untell(meant)
         audit.record(
             actor=actor,

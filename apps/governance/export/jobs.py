@@ -37,29 +37,20 @@ class ExportLost(Conflict):
     code = "lease_lost"
 
 
-def request_export(*, tenant_id: uuid.UUID, actor: str, idempotency_key: str | None = None) -> Export:
+def request_export(*, tenant_id: uuid.UUID, actor: str) -> Export:
     """Ask for an archive of everything that the tenant has; audited. Must run in the tenant's scope.
 
-    The same wish again, by its key, returns the export that it made. Raises Conflict where one is under way.
+    Raises Conflict where one is under way.
     """
     with transaction.atomic():
-        if idempotency_key is not None:
-            made = Export.objects.filter(idempotency_key=idempotency_key).first()
-            if made is not None:
-                return made
         try:
             with transaction.atomic():
                 export = Export.objects.create(
                     tenant_id=tenant_id,
                     actor=actor,
-                    idempotency_key=idempotency_key,
                     available_at=timezone.now(),
                 )
         except IntegrityError:
-            # of two who wish the same at once, the second finds the first one's here
-            made = Export.objects.filter(idempotency_key=idempotency_key).first() if idempotency_key else None
-            if made is not None:
-                return made
             raise Conflict("an export is under way already", code="export_under_way") from None
         audit.record(actor=actor, action="export.request", target=f"export:{export.pk}", tenant_id=tenant_id)
         _announce(export)

@@ -18,12 +18,10 @@ from workers.governance import erase
 SAID = (Session, Turn, Sample, Judgement, Vote, Hint, Feedback, Evidence)
 
 
-def asked(rows: Rows, subject: Subject, key: uuid.UUID | None = None, *, once: str | None = None) -> Erasure:
-    """Ask for a deletion, by an idempotency key where `once` says one."""
+def asked(rows: Rows, subject: Subject, key: uuid.UUID | None = None) -> Erasure:
+    """Ask for a deletion."""
     with tenant_scope(rows.tenant.pk):
-        return request_erasure(
-            tenant_id=rows.tenant.pk, meant=Meant(subject, key), actor="user:x", idempotency_key=once
-        )
+        return request_erasure(tenant_id=rows.tenant.pk, meant=Meant(subject, key), actor="user:x")
 
 
 def done(erasure: Erasure) -> Erasure:

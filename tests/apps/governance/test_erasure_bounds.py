@@ -26,7 +26,7 @@ from apps.learning.opting_out import opt_out
 from apps.memory.models import Evidence, Lesson, LessonState, Preference
 from apps.memory.people import Person
 from apps.memory.services import by_hand, remember
-from kernel.errors import Conflict, NotFound
+from kernel.errors import NotFound
 from kernel.models import AuditEntry, OutboxMessage
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows
@@ -141,20 +141,6 @@ def test_who_is_being_deleted_is_found_again_when_nothing_tells_of_them_any_more
     with tenant_scope(acme.tenant.pk):
         Session.objects.filter(pk=said.pk).delete()
     assert asked(acme, Subject.MEMBER, gone.pk) == erasure
-
-
-def test_a_key_that_asked_for_one_deletion_asks_for_no_other(acme: Rows) -> None:
-    other = more(acme, 1)
-    asked(acme, Subject.SESSION, acme.session.pk, once="one")
-    asked(acme, Subject.EVERYTHING, once="all")
-    for subject, key, once in (
-        (Subject.SESSION, other.pk, "one"),
-        (Subject.END_USER, None, "all"),  # of one whose name is not known any more
-    ):
-        with pytest.raises(Conflict) as refused:
-            asked(acme, subject, key, once=once)
-        assert refused.value.code == "idempotency_key_reused"
-    assert asked(acme, Subject.SESSION, acme.session.pk, once="one").subject_id == acme.session.pk
 
 
 def test_a_person_who_is_in_hand_is_waited_for_before_a_wish_of_theirs_is_touched(acme: Rows) -> None:

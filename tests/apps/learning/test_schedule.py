@@ -204,24 +204,16 @@ def test_a_rollout_over_several_versions_is_as_old_as_its_first_turn_and_each_tu
     assert (turns, whole) == ([3, 2, 1], 3)
 
 
-def test_the_same_wish_twice_is_one_run(somebody: Somebody) -> None:
+def test_a_wish_makes_one_run_at_a_time(somebody: Somebody) -> None:
     add_samples(somebody, 2)
     with tenant_scope(somebody.tenant.id):
-        run = runs.request_run(policy=somebody.policy, actor="key:abc", idempotency_key="k1")
+        run = runs.request_run(policy=somebody.policy, actor="key:abc")
         assert run.trigger == "key:abc"
-        assert runs.request_run(policy=somebody.policy, actor="key:abc", idempotency_key="k1") == run
         with pytest.raises(Conflict) as error:
-            runs.request_run(policy=somebody.policy, actor="key:abc", idempotency_key="k2")
+            runs.request_run(policy=somebody.policy, actor="key:abc")
         assert error.value.code == "run_under_way"
-        runs.cancel_run(run_id=run.id, actor="key:abc")
-        again = runs.request_run(policy=somebody.policy, actor="key:abc", idempotency_key="k1")
-        assert (again.id, again.state) == (run.id, "cancelled")
         assert TrainingRun.objects.count() == 1
         assert AuditEntry.objects.filter(action="run.request").count() == 1
-        with pytest.raises(IntegrityError), transaction.atomic():
-            TrainingRun.objects.create(
-                policy=somebody.policy, trigger="x", state="cancelled", idempotency_key="k1"
-            )
 
 
 def test_a_wish_without_samples_or_without_training_is_refused(somebody: Somebody) -> None:
