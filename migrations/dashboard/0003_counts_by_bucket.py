@@ -2,31 +2,16 @@
 
 from django.db import migrations, models
 
-DENSE = """
-CREATE FUNCTION attune_dense(counts jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN counts = '{}' THEN '[]' ELSE
-        (SELECT jsonb_build_array(min(name::int)) || (
-            SELECT jsonb_agg(coalesce((counts->>bucket::text)::bigint, 0) ORDER BY bucket)
-              FROM generate_series(min(name::int), max(name::int)) AS bucket)
-           FROM jsonb_object_keys(counts) AS name) END
-$$;
-ALTER TABLE dashboard_turnrollup DISABLE TRIGGER rollup_never_changed;
-UPDATE dashboard_turnrollup SET first_token_ms = attune_dense(first_token_ms), latency_ms = attune_dense(latency_ms);
-ALTER TABLE dashboard_turnrollup ENABLE TRIGGER rollup_never_changed,
-    ADD CONSTRAINT rollup_counts_by_bucket CHECK (
-        jsonb_typeof(first_token_ms) = 'array' AND jsonb_typeof(latency_ms) = 'array');
-DROP FUNCTION attune_dense(jsonb);
+# what was kept is thrown away and made anew, by the next migration in any case: to write millions of rows again would hold up
+# whoever finishes a turn meanwhile, whose trigger looks for its sum here
+ANEW = """
+DELETE FROM dashboard_turnrollup;
+ALTER TABLE dashboard_turnrollup ADD CONSTRAINT rollup_counts_by_bucket CHECK (
+    jsonb_typeof(first_token_ms) = 'array' AND jsonb_typeof(latency_ms) = 'array');
 """
-SPARSE = """
-CREATE FUNCTION attune_sparse(counts jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
-    SELECT coalesce(jsonb_object_agg((counts->>0)::int + place - 2, count), '{}')
-      FROM jsonb_array_elements(counts) WITH ORDINALITY AS one (count, place)
-     WHERE place > 1 AND count <> '0'
-$$;
-ALTER TABLE dashboard_turnrollup DISABLE TRIGGER rollup_never_changed, DROP CONSTRAINT rollup_counts_by_bucket;
-UPDATE dashboard_turnrollup SET first_token_ms = attune_sparse(first_token_ms), latency_ms = attune_sparse(latency_ms);
-ALTER TABLE dashboard_turnrollup ENABLE TRIGGER rollup_never_changed;
-DROP FUNCTION attune_sparse(jsonb);
+AND_BACK = """
+DELETE FROM dashboard_turnrollup;
+ALTER TABLE dashboard_turnrollup DROP CONSTRAINT rollup_counts_by_bucket;
 """
 
 
@@ -41,5 +26,5 @@ class Migration(migrations.Migration):
                 help_text="The first bucket of the histogram, then how many durations fell into each from there on."
             ),
         ),
-        migrations.RunSQL(sql=DENSE, reverse_sql=SPARSE),
+        migrations.RunSQL(sql=ANEW, reverse_sql=AND_BACK),
     ]

@@ -4,6 +4,12 @@ from django.db import migrations, models
 
 AFRESH = "DELETE FROM dashboard_turnrollup;"
 OF_NO_POLICY = "DELETE FROM dashboard_turnrollup WHERE of_policy IS NOT NULL;"
+# Whoever writes a turn holds its table and then looks for its sum; here it is the other way round. So the turns' table comes
+# first, and who cannot have it soon gives up: `migrate` again, when less goes on.
+TURNS_FIRST = """
+SET LOCAL lock_timeout = '10s';
+LOCK TABLE conversations_turn IN ACCESS EXCLUSIVE MODE;
+"""
 # a turn that goes to another policy is one less of the first
 OF_A_POLICY = """
 DROP TRIGGER turn_changed_in_sums ON conversations_turn;
@@ -29,6 +35,7 @@ class Migration(migrations.Migration):
     dependencies = [("dashboard", "0003_counts_by_bucket")]
 
     operations = [
+        migrations.RunSQL(sql=TURNS_FIRST, reverse_sql=migrations.RunSQL.noop),
         migrations.RunSQL(sql=AFRESH, reverse_sql=migrations.RunSQL.noop),
         migrations.AddField(
             model_name="turnrollup",
@@ -56,4 +63,5 @@ class Migration(migrations.Migration):
         ),
         migrations.RunSQL(sql=OF_A_POLICY, reverse_sql=OF_ALL),
         migrations.RunSQL(sql=migrations.RunSQL.noop, reverse_sql=OF_NO_POLICY),
+        migrations.RunSQL(sql=migrations.RunSQL.noop, reverse_sql=TURNS_FIRST),
     ]

@@ -2,7 +2,9 @@
 it is the same one afterwards."""
 
 import datetime as dt
+import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +19,6 @@ from django.utils import timezone
 from apps.conversations.models import Turn
 from apps.dashboard.models import TurnRollup
 from apps.dashboard.rollups.filling import sum_up_due
-from apps.dashboard.rollups.stretches import begin
 from embedded.database import bootstrap
 from kernel.roles import OWNER_ROLE
 from kernel.tenancy import system_scope, tenant_scope
@@ -111,32 +112,49 @@ def test_sums_and_the_index_by_version_go_and_come_back(elsewhere: str) -> None:
             assert TurnRollup.objects.filter(minutes=30, of_policy=None).count() == 2
 
 
-def test_histograms_are_written_as_they_were_and_come_back(elsewhere: str) -> None:
-    """Of one stretch with gaps between its buckets, and of one that counted nothing."""
+def test_histograms_of_the_other_form_are_thrown_away_and_the_form_is_demanded(elsewhere: str) -> None:
     with connected(elsewhere):
-        acme: Any = fill("acme")
-        with tenant_scope(acme.tenant.pk):
-            for days, counts in ((41, [-3, 2, 0, 0, 10, 1]), (42, [])):
-                TurnRollup.objects.create(
-                    begins_at=begin(timezone.now() - dt.timedelta(days=days), 30), minutes=30, requests=13, failed=0,
-                    prompt_tokens=0, reply_tokens=0, first_token_ms=counts, latency_ms=[341, 1], reward=0.0, rewarded=0,
-                )  # fmt: skip
-    read = "SELECT first_token_ms, latency_ms FROM dashboard_turnrollup ORDER BY begins_at"
+        fill("acme")
+    kept = "SELECT count(*) FROM dashboard_turnrollup"
     with psycopg.connect(elsewhere) as owner:
-        dense = owner.execute(read).fetchall()
-    assert dense == [([], [341, 1]), ([-3, 2, 0, 0, 10, 1], [341, 1]), ([185, 1], [341, 1])]
+        assert owner.execute(kept).fetchone() == (1,)
     before = catalogue(elsewhere)
     migrate(elsewhere, ("dashboard", "0002"))
     with psycopg.connect(elsewhere) as owner:
-        assert owner.execute(read).fetchall() == [
-            ({}, {"341": 1}),
-            ({"-3": 2, "0": 10, "1": 1}, {"341": 1}),
-            ({"185": 1}, {"341": 1}),
-        ]
-    migrate(elsewhere, ("dashboard", "0003"))
-    with psycopg.connect(elsewhere) as owner:
-        assert owner.execute(read).fetchall() == dense
+        assert owner.execute(kept).fetchone() == (0,)
+        assert "rollup_counts_by_bucket" not in str(catalogue(elsewhere))
     migrate(elsewhere, ())
     assert catalogue(elsewhere) == before
-    with psycopg.connect(elsewhere) as owner:  # of no policy: they are made anew
-        assert owner.execute(read).fetchall() == []
+    with psycopg.connect(elsewhere) as owner:
+        assert owner.execute(kept).fetchone() == (0,)
+
+
+def test_sums_by_policy_wait_for_who_writes_a_turn_and_stand_in_nobodys_way(elsewhere: str) -> None:
+    """The migration asks for the turns' table first: the writer goes on to its sum, and both come to their end."""
+    with connected(elsewhere):
+        acme: Any = fill("acme")
+    migrate(elsewhere, ("dashboard", "0003"))
+    with psycopg.connect(elsewhere) as writer, ThreadPoolExecutor(1) as pool:
+        mine = "UPDATE conversations_turn SET prompt_reason = prompt_reason WHERE id = %s"
+        writer.execute(mine, [acme.turn.pk])
+        migrating = pool.submit(_migrate_alone, elsewhere)
+        with psycopg.connect(elsewhere, autocommit=True) as looks:
+            while not looks.execute(
+                "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'conversations_turn'::regclass"
+            ).fetchone():
+                assert not migrating.done()
+                time.sleep(0.02)
+        writer.execute("SET LOCAL lock_timeout = '5s'")
+        writer.execute("DELETE FROM dashboard_turnrollup")
+        writer.commit()
+        migrating.result(timeout=60)
+    with connected(elsewhere):
+        assert "of_policy" in str(catalogue(elsewhere))
+
+
+def _migrate_alone(url: str) -> None:
+    """Migrate in a thread of its own, whose connection is its own too."""
+    try:
+        migrate(url, ())
+    finally:
+        connection.close()
