@@ -98,17 +98,31 @@ class Looker:
             assert name in PAGES.get(route, ()), f"{name} is no picture of {route}: tests/browser/routes.py"
         for width in WIDTHS:
             for scheme in SCHEMES:
-                self._dress(width, scheme, anew=name.startswith("console"))
-                found = [f"too wide: {one}" for one in self.page.evaluate(WIDER, width)] + serious(self.page)
-                # the console's library shortens long words
-                hidden = _LOW if name.startswith("console") else _CUT
-                found += [f"cut: {one}" for one in self.page.evaluate(hidden)]
-                self.faults += [f"{name}, {width}, {scheme}: {one}" for one in found]
+                self._judge(name, width, scheme)
                 if SHOTS:
                     if around is not None:
                         around.scroll_into_view_if_needed()
                     self._keep(name, width, scheme, whole=whole and around is None)
         self._dress(WIDTHS[0], SCHEMES[0])
+
+    def check(self, name: str, path: str) -> None:
+        """Go to a page and look at it as `at` does, without a picture."""
+        if ONLY and name not in ONLY:
+            return
+        answer = self.page.goto(path)
+        assert answer is not None
+        assert answer.status == 200, (name, answer.status)
+        for width in WIDTHS:
+            for scheme in SCHEMES:
+                self._judge(name, width, scheme)
+
+    def _judge(self, name: str, width: int, scheme: str) -> None:
+        self._dress(width, scheme, anew=name.startswith("console"))
+        found = [f"too wide: {one}" for one in self.page.evaluate(WIDER, width)] + serious(self.page)
+        # the console's library shortens long words
+        hidden = _LOW if name.startswith("console") else _CUT
+        found += [f"cut: {one}" for one in self.page.evaluate(hidden)]
+        self.faults += [f"{name}, {width}, {scheme}: {one}" for one in found]
 
     def _dress(self, width: int, scheme: str, *, anew: bool = False) -> None:
         """Let the window have this width and theme, and the page drawn in it;

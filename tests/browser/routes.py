@@ -106,6 +106,39 @@ CONSOLE: dict[str, tuple[str, ...]] = {
     "admin:kernel_auditentry_changelist": ("console-audit",),
     "admin:adapters_policy_act": ("console-confirm",),
 }
+CONSOLE_LISTS = (
+    "accounts_enduser",
+    "accounts_mail",
+    "accounts_membership",
+    "accounts_user",
+    "adapters_adapterversion",
+    "adapters_gateresult",
+    "adapters_pointermove",
+    "adapters_policy",
+    "alerts_alert",
+    "alerts_delivery",
+    "alerts_webhookendpoint",
+    "conversations_feedback",
+    "conversations_session",
+    "conversations_turn",
+    "engines_desiredadapter",
+    "engines_loadedadapter",
+    "judging_judgement",
+    "judging_judgespend",
+    "judging_rejudging",
+    "judging_rubric",
+    "keys_apikey",
+    "learning_crossing",
+    "learning_sample",
+    "learning_trainingpause",
+    "memory_lesson",
+    "memory_memorysetting",
+    "memory_preference",
+)
+"""Lists of the console with one picture each, under the name of what is listed."""
+CONSOLE |= {
+    f"admin:{model}_changelist": (f"console-list-{model.partition('_')[2]}",) for model in CONSOLE_LISTS
+}
 PAGES = DASHBOARD | ACCOUNT | CONSOLE
 ERRORS = (
     *("error-403", "error-404", "error-429", "error-500"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from allauth.account.models import EmailAddress
 from django.conf import settings
+from django.contrib import admin
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
@@ -47,6 +48,12 @@ def test_every_route_has_its_pictures_or_is_no_page() -> None:
     )
     assert (set(DASHBOARD) | set(ACCOUNT) | set(NO_PAGES)) - routes == set(), "routes that are gone"
     assert set(PAGES) & set(NO_PAGES) == set()
+
+
+def test_every_list_of_the_console_has_its_picture() -> None:
+    lists = {f"admin:{one._meta.app_label}_{one._meta.model_name}_changelist" for one in admin.site._registry}
+    assert len(lists) > 30
+    assert lists - set(CONSOLE) == set(), "lists without a browser test: tests/browser/routes.py"
 
 
 def test_the_consoles_pages_are_there() -> None:
