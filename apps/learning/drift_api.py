@@ -11,6 +11,7 @@ from apps.learning.drift.bounds import BOUNDS
 from apps.learning.drift.models import Action, Crossing, DriftReading, Gauge
 from apps.learning.drift.selectors import is_past
 from kernel.rest.caller import Access
+from kernel.rest.filters import FlagFilter
 from kernel.rest.views import ScopedViewSet
 
 
@@ -112,7 +113,7 @@ class CrossingFilter(django_filters.FilterSet):
     """Crossings of one policy, or those that are still open."""
 
     policy = django_filters.UUIDFilter(field_name="policy_id")
-    open = django_filters.BooleanFilter(field_name="cleared_at", lookup_expr="isnull")
+    open = FlagFilter(field_name="cleared_at", lookup_expr="isnull")
 
     class Meta:
         model = Crossing

@@ -86,3 +86,8 @@ def test_open_crossings_are_told_from_those_that_are_over(acme: Rows, owner: Api
     with tenant_scope(acme.tenant.pk):
         Crossing.objects.update(cleared_at=None, cleared_by="")
     assert [one["id"] for one in owner.get("drift-crossings?open=true")["results"]] == [crossing["id"]]
+
+
+@pytest.mark.parametrize("value", ["", "1", "True", "yes", "-202281"])
+def test_a_flag_is_true_or_false(owner: Api, value: str) -> None:
+    refused(owner.ask("GET", f"drift-crossings?open={value}"), 400, "invalid_input", "open")

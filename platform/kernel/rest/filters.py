@@ -37,3 +37,12 @@ class StrictFilters(DjangoFilterBackend):  # type: ignore[misc]  # the library i
 @extend_schema_field({"type": "string", "minLength": 1})
 class TextFilter(django_filters.CharFilter):  # type: ignore[misc]  # the library is not typed
     """Rows whose text is exactly this."""
+
+
+@extend_schema_field({"type": "boolean"})
+class FlagFilter(django_filters.TypedChoiceFilter):  # type: ignore[misc]  # the library is not typed
+    """Rows of which something is so, or is not: `true` or `false`. The library's reads all else as no wish at all."""
+
+    def __init__(self, **options: Any) -> None:
+        choices = [("true", "true"), ("false", "false")]
+        super().__init__(choices=choices, coerce=lambda value: value == "true", **options)
