@@ -288,9 +288,10 @@ def _batch(run: TrainingRun, policy: Policy) -> tuple[TrainingConfig, list[Sampl
         requeue(run, run.reason, delay_s=PUBLISH_WAIT_S)
         return None
     whole = run.trigger == "threshold"
-    samples = schedule.pick(policy, config, schedule.prune(policy, config), whole=whole)
+    samples = schedule.pick(policy, config, schedule.prune(policy, config), run=run)
     if not samples or (whole and len(samples) < config.batch_size):
-        few = f"{len(samples)} samples wait, a batch is {config.batch_size}" if samples else "no samples wait"
+        none = "what it was for waits no more" if run.trigger == "clock" else "no samples wait"
+        few = f"{len(samples)} samples wait, a batch is {config.batch_size}" if samples else none
         close(run, RunState.NO_OP, few)
         return None
     if samples[0].source == TurnKind.SHADOW:  # then all of them are

@@ -7,6 +7,7 @@ starts when the version that the last one made is live or refused, so every step
 import datetime as dt
 import logging
 import uuid
+from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.db.models import Min
@@ -84,25 +85,41 @@ def announce(run: TrainingRun, *, delay_s: float = 0.0) -> None:
 def due(policy: Policy, config: TrainingConfig, *, quiet: bool = False) -> str | None:
     """Return what calls for a run now: "threshold" (a whole batch), "clock" (the oldest waited), or None.
 
+    `quiet` as in `consider`.
+    """
+    call = _call(policy, config, quiet=quiet, at=timezone.now())
+    return None if call is None else call.trigger
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    trigger: str
+    shadow: bool
+    """Whose samples called: those of shadow replies, or people's own."""
+
+
+def _call(policy: Policy, config: TrainingConfig, *, quiet: bool, at: dt.datetime) -> _Call | None:
+    """Return what calls for a run, `at` a moment, and which sort it is of.
+
     A batch is of people's own samples or of shadow ones (`waiting`). A step of shadow ones makes those of
     people older, which wait for more of their kind meanwhile: before the one that would make them too old
-    they go, however few. `quiet` as in `consider`.
+    they go, however few.
     """
-    own = _called_for(policy, config, shadow=False)
+    own = _called_for(policy, config, shadow=False, at=at)
     if own is not None:
-        return own
-    shadows = _called_for(policy, config, shadow=True)
+        return _Call(own, shadow=False)
+    shadows = _called_for(policy, config, shadow=True, at=at)
     if (quiet or shadows is not None) and _is_pressed(policy, config):
-        return "clock"
-    return shadows
+        return _Call("clock", shadow=False)
+    return None if shadows is None else _Call(shadows, shadow=True)
 
 
-def _called_for(policy: Policy, config: TrainingConfig, *, shadow: bool) -> str | None:
+def _called_for(policy: Policy, config: TrainingConfig, *, shadow: bool, at: dt.datetime) -> str | None:
     ready = waiting(policy, shadow=shadow)
     oldest = ready.aggregate(oldest=Min("created_at"))["oldest"]
     if oldest is None:
         return None
-    waited_s = (timezone.now() - oldest).total_seconds()
+    waited_s = (at - oldest).total_seconds()
     if waited_s < config.flush_s and ready.count() < config.batch_size:
         return None
     takeable = len(_next(policy, config, shadow=shadow))
@@ -150,16 +167,24 @@ def prune(policy: Policy, config: TrainingConfig) -> Lineage:
     return lineage
 
 
-def pick(policy: Policy, config: TrainingConfig, lineage: Lineage, *, whole: bool = False) -> list[Sample]:
+def pick(
+    policy: Policy, config: TrainingConfig, lineage: Lineage, *, run: TrainingRun | None = None
+) -> list[Sample]:
     """Return the next batch, locked, oldest beginning first, with its staleness and weights set (not saved).
 
-    Of people's own samples or, where there are none, of shadow ones. `whole`: a run that is there for a
-    whole batch; less than that of people's own goes on waiting where a whole one of the others is there.
+    Of people's own samples or, where there are none, of shadow ones. A `run` that is there for a whole batch
+    takes the sort of which one is there; one that the clock called for, the sort that waited so long by then:
+    the other goes on waiting.
     A sample's staleness counts from the version of its first token, which wrote all of it: a request keeps
     its version.
     """
+    trigger = run.trigger if run is not None else ""
+    if run is not None and trigger == "clock":
+        # as of when it was called for: the clock of who takes it may be wrong
+        call = _call(policy, config, quiet=True, at=run.created_at)
+        return [] if call is None else _picked(policy, config, lineage, shadow=call.shadow)
     own = _picked(policy, config, lineage, shadow=False)
-    if len(own) >= (config.batch_size if whole else 1):
+    if len(own) >= (config.batch_size if trigger == "threshold" else 1):
         return own
     return _picked(policy, config, lineage, shadow=True) or own
 

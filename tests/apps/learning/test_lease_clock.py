@@ -19,7 +19,7 @@ HOURS = [dt.timedelta(hours=-2), dt.timedelta(hours=2)]
 @pytest.fixture
 def held(somebody: Somebody) -> TrainingRun:
     add_samples(somebody, 2)
-    return queue_run(somebody, "clock")
+    return queue_run(somebody, "operator:1")
 
 
 def put_clock(monkeypatch: pytest.MonkeyPatch, wrong: dt.timedelta) -> None:

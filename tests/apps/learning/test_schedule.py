@@ -400,17 +400,59 @@ def test_a_batch_is_of_peoples_own_samples_or_of_shadow_ones(somebody: Somebody)
     assert sources(claim(somebody, "threshold")) == ["live"] * 4
 
 
+def long_waited(samples: list[Sample]) -> None:
+    with system_scope("tests"):
+        waited = Sample.objects.filter(pk__in=[sample.pk for sample in samples])
+        waited.update(created_at=timezone.now() - dt.timedelta(seconds=700))
+
+
 @pytest.mark.parametrize("trigger", ["clock", "operator:1"])
 def test_of_less_than_a_batch_peoples_own_go_first(somebody: Somebody, trigger: str) -> None:
-    configure(somebody, batch_size=4)
-    add_samples(somebody, 4, source="shadow")
-    add_samples(somebody, 2)
+    configure(somebody, batch_size=4, flush_s=600)
+    long_waited(add_samples(somebody, 4, source="shadow"))
+    long_waited(add_samples(somebody, 2))
     taken = claim(somebody, trigger)
     assert sources(taken) == ["live", "live"]
     with tenant_scope(somebody.tenant.id):
         runs.cancel_run(run_id=taken.run.id, actor="user:1")
         Sample.objects.filter(source="live").update(state=SampleState.DROPPED, reason="test")
     assert sources(claim(somebody, trigger)) == ["shadow"] * 4
+
+
+def test_the_clock_takes_the_sort_that_waited(somebody: Somebody) -> None:
+    """What a person said just now goes on waiting for more of its kind."""
+    configure(somebody, batch_size=4, flush_s=600)
+    long_waited(add_samples(somebody, 2, source="shadow"))
+    own = add_samples(somebody, 1)
+    with tenant_scope(somebody.tenant.id), transaction.atomic():
+        run = schedule.consider(policy_id=somebody.policy.id)
+        assert run is not None
+        assert run.trigger == "clock"
+        # nobody takes it for a while, and by then the other sort has waited, too
+        TrainingRun.objects.update(created_at=timezone.now() - dt.timedelta(seconds=150))
+        long_waited(own)
+        Sample.objects.filter(source="shadow").update(created_at=timezone.now() - dt.timedelta(seconds=800))
+        taken = runs.claim_run(run_id=run.id)
+        assert taken is not None
+        assert sources(taken) == ["shadow", "shadow"]
+        runs.cancel_run(run_id=run.id, actor="user:1")
+    long_waited(own)
+    assert due(somebody) == "clock"
+    assert sources(claim(somebody, "clock")) == ["live"]
+
+
+def test_what_did_not_wait_long_is_not_taken_instead_of_what_is_gone(somebody: Somebody) -> None:
+    configure(somebody, batch_size=4, flush_s=600)
+    long_waited(add_samples(somebody, 2, source="shadow"))
+    add_samples(somebody, 1)
+    with tenant_scope(somebody.tenant.id), transaction.atomic():
+        run = schedule.consider(policy_id=somebody.policy.id)
+        assert run is not None
+        Sample.objects.filter(source="shadow").update(state=SampleState.DROPPED, reason="test")
+        assert runs.claim_run(run_id=run.id) is None
+        run.refresh_from_db()
+        assert (run.state, run.reason) == ("no_op", "what it was for waits no more")
+    assert states_of(somebody) == {"dropped": 2, "ready": 1}
 
 
 def test_a_whole_batch_of_neither_sort_is_none(somebody: Somebody) -> None:
