@@ -27,7 +27,7 @@ from apps.evaluation.choosing.figures import (
 from apps.evaluation.choosing.giving_way import GivesWay, Interrupted
 from apps.evaluation.choosing.measure import Teacher, measure_teacher, measure_version
 from apps.evaluation.choosing.wanted import UNWANTED, taught_by_shadows, why_unwanted
-from apps.learning.shadow.plan import why_not_now, why_not_taught
+from apps.learning.shadow.plan import why_not_taught
 from apps.memory import services as memory
 from apps.memory.lessons import Standing, is_measured, standing, still_stands
 from apps.memory.models import Lesson, LessonState, Preference, PreferenceState
@@ -89,7 +89,8 @@ def check_measurable(version: AdapterVersion) -> None:
     """Raise Interrupted where a created version waits for what it is to be measured by; cheap enough to ask often.
 
     One that the policy was moved away from, or that was taught what is not wanted any more, waits for
-    nothing: it is not measured. Nor does one whose yardstick nobody measures now (`why_not_taught`).
+    nothing: it is not measured. Nor does one whose yardstick nobody else measures now (`why_not_taught`):
+    whoever chooses does.
     """
     if version.state != VersionState.CREATED or not taught_by_shadows(version) or why_left_behind(version):
         return
@@ -112,6 +113,9 @@ def choose(version: AdapterVersion) -> str:
     nothing else in it. What people's own judgements taught goes live as ever, but is measured where the
     policy has learned something that it could lose. Raises Interrupted while people ask, and while what
     the version is to be measured by is not there.
+
+    What keeps a step from beginning (a pause, the switch, the hours, the tokens of a day) keeps none that was
+    made from its choice: its samples are consumed, and would have taught nothing.
     """
     check_measurable(version)
     policy = version.policy
@@ -124,22 +128,15 @@ def choose(version: AdapterVersion) -> str:
     room: Room = room_beside_people
     if _age_s(version) > HURRY_S:
         room = GivesWay(room_beside_people, patience_s=GAPS_S)
-    why_not = why_not_taught(policy) if taught else ""
-    if taught and not why_not:
+    if taught:
         prepare(policy=policy, stands=stands, room=room)  # done long ago, unless nobody came to it
     lesson = _lesson(policy, stands)
     if lesson is None or not is_measured(lesson):
-        return _leave(version, why_not or NOT_MEASURED) if taught else ""
+        return _leave(version, NOT_MEASURED) if taught else ""
     if not (taught or stands.is_learned):
         return ""
-    return _measured(version, stands, lesson, room, taught=taught)
-
-
-def _measured(version: AdapterVersion, stands: Standing, lesson: Lesson, room: Room, *, taught: bool) -> str:
     if (said := _said(lesson, version)) is not None:
         return _not_chosen(said, taught=taught)
-    if taught and (why := why_not_now(version.policy)):
-        return _leave(version, why)
     teacher = _teacher_of(lesson)
     began = time.monotonic()
     now = measure_version(

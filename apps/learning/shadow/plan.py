@@ -22,7 +22,7 @@ from apps.learning.waiting import waiting
 from apps.memory.lessons import Standing, current_lesson, end_lessons, standing
 from apps.memory.models import Lesson, LessonState
 from apps.memory.selectors import setting_of
-from apps.memory.use import Use, use_of
+from apps.memory.use import use_of
 from kernel.errors import InvalidInput
 
 UNDER_WAY = "a step is under way"
@@ -99,35 +99,27 @@ def _choosing_tokens(policy: Policy, since: dt.datetime) -> int:
     return sum(one["written"] for one in measured if one.get("at", "") >= since.isoformat())
 
 
-def why_not_now(policy: Policy) -> str:
-    """Return why quiet minutes are not the policy's at all now, or "": its switch, its tenant, its hours."""
-    return _why_not_now(policy, use_of(setting_of(policy.pk)))
-
-
 def why_not_taught(policy: Policy) -> str:
-    """Return why nothing may be asked of an engine to teach the policy now, or ""."""
+    """Return why nothing may be asked of an engine to teach the policy now, or "".
+
+    It keeps a step from beginning; a version that one made is chosen all the same.
+    """
     use = use_of(setting_of(policy.pk))
     most = use.shadow_tokens_per_day
-    why = _why_not_now(policy, use)
-    if why:
-        return why
-    if not (policy.training_enabled and policy.tenant.training_enabled):
+    why = ""
+    if not use.shadow:
+        why = "shadow rollouts are switched off"
+    elif policy.tenant.is_paused:
+        why = f"the tenant is paused: {policy.tenant.pause_reason}"
+    elif not (policy.training_enabled and policy.tenant.training_enabled):
         why = "training is switched off"
     elif paused := why_paused(policy.pk):
         why = f"training is paused: {paused}"
+    elif not use.teaches_at(timezone.now().hour):
+        why = f"only from {use.shadow_from_hour} to {use.shadow_until_hour} o'clock UTC"
     elif tokens_today(policy) >= most:
         why = f"the budget of {most} tokens a day is used up"
     return why or _why_no_hints(policy)
-
-
-def _why_not_now(policy: Policy, use: Use) -> str:
-    if not use.shadow:
-        return "shadow rollouts are switched off"
-    if policy.tenant.is_paused:
-        return f"the tenant is paused: {policy.tenant.pause_reason}"
-    if not use.teaches_at(timezone.now().hour):
-        return f"only from {use.shadow_from_hour} to {use.shadow_until_hour} o'clock UTC"
-    return ""
 
 
 def _why_not(policy: Policy) -> str:

@@ -7,17 +7,19 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from pytest_django import Settings
 
-from apps.adapters.models import GateResult, Policy
+from apps.accounts.pausing import pause_tenant
+from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.quiet import room_beside_people
 from apps.evaluation.choosing import gate
 from apps.evaluation.choosing.figures import Measured
-from apps.evaluation.choosing.giving_way import GivesWay
-from apps.learning.shadow.plan import tokens_today
+from apps.evaluation.choosing.giving_way import GivesWay, Interrupted
+from apps.learning.shadow.plan import tokens_today, why_not_taught
 from apps.memory import services
 from apps.memory.models import Lesson
 from kernel.tenancy import tenant_scope
-from tests.apps.evaluation.choosing.teaching import choose, lesson_of, prepare, taught
+from tests.apps.evaluation.choosing.teaching import choose, lesson_of, prepare, taught, the_lesson
 from tests.apps.evaluation.choosing.test_figures import BASE, TOLD
 from tests.tenants import Somebody
 from workers import shadow
@@ -35,8 +37,31 @@ def other_hours() -> dict[str, int]:
     return {"shadow_from_hour": (hour + 2) % 24, "shadow_until_hour": (hour + 3) % 24}
 
 
-def said_of(values: dict[str, int]) -> str:
-    return f"only from {values['shadow_from_hour']} to {values['shadow_until_hour']} o'clock UTC"
+WHAT_KEEPS_A_STEP = ("switch", "hours", "budget", "pause", "training", "platform")
+
+
+def keep(somebody: Somebody, what: str, settings: Settings) -> None:
+    """Let quiet minutes begin nothing more for the policy."""
+    if what == "pause":
+        pause_tenant(tenant_id=somebody.tenant.pk, reason="unpaid bills", actor="user:1")
+    elif what == "training":
+        with tenant_scope(somebody.tenant.id):
+            Policy.objects.update(training_enabled=False)
+    elif what == "platform":
+        settings.SHADOW_ENABLED = False
+    else:
+        values: dict[str, dict[str, Any]] = {
+            "switch": {"shadow": False},
+            "hours": other_hours(),
+            "budget": {"shadow_tokens_per_day": 0},
+        }
+        put(somebody, **values[what])
+
+
+def anew(version: AdapterVersion) -> AdapterVersion:
+    """Return a version as another process reads it."""
+    with tenant_scope(version.tenant_id):
+        return AdapterVersion.objects.get(pk=version.pk)
 
 
 def test_what_choosing_writes_counts_as_what_shadow_rollouts_write(
@@ -59,47 +84,53 @@ def test_what_choosing_writes_counts_as_what_shadow_rollouts_write(
         assert tokens_today(somebody.policy) == 88
 
 
-@pytest.mark.parametrize("what", ["switch", "hours", "budget"])
-def test_no_yardstick_is_measured_outside_of_the_policys_quiet_minutes(
-    somebody: Somebody, figures: Figures, monkeypatch: pytest.MonkeyPatch, what: str
+@pytest.mark.parametrize("what", WHAT_KEEPS_A_STEP)
+def test_no_yardstick_is_measured_outside_of_quiet_minutes_for_what_people_said(
+    somebody: Somebody, figures: Figures, monkeypatch: pytest.MonkeyPatch, settings: Settings, what: str
 ) -> None:
-    """Neither by who teaches nor, after however long, by who chooses:
-    the version is not chosen, and says why."""
     lesson_of(somebody)
-    hours = other_hours()
-    values, said = {
-        "switch": ({"shadow": False}, "shadow rollouts are switched off"),
-        "hours": (hours, said_of(hours)),
-        "budget": ({"shadow_tokens_per_day": 0}, "the budget of 0 tokens a day is used up"),
-    }[what]
     asked: list[str] = []
     monkeypatch.setattr(gate, "measure_teacher", lambda **_: asked.append("teacher"))
     monkeypatch.setattr(gate, "measure_version", lambda **_: asked.append("version"))
-    version = taught(somebody, 1)
+    version = taught(somebody, 1, source="live")
     with tenant_scope(somebody.tenant.id):
         assert shadow.step_is_under_way(Policy.objects.get())
-        put(somebody, **values)
+        keep(somebody, what, settings)
+        assert why_not_taught(Policy.objects.get()) != ""
         shadow.teach_once(somebody.policy.id)
-        gate.check_measurable(version)
-        version.created_at -= dt.timedelta(seconds=gate.FORGOTTEN_S + 1)
-        assert gate.choose(version) == f"not chosen: {said}"
-        assert GateResult.objects.get().detail == {"reason": said}
+    assert choose(somebody, anew(version)) == ""
     assert asked == []
 
 
-@pytest.mark.parametrize("source", ["shadow", "live"])
-def test_what_was_begun_is_measured_over_the_budget_but_not_at_other_hours(
-    somebody: Somebody, figures: Figures, source: str
+@pytest.mark.parametrize("what", WHAT_KEEPS_A_STEP)
+def test_a_step_that_began_is_chosen_whatever_keeps_the_next_one(
+    somebody: Somebody, figures: Figures, settings: Settings, what: str
 ) -> None:
+    """Its samples are consumed: a version that nobody looks at any more would lose them."""
     prepare(somebody)
     figures(replace(BASE, passes=4, closeness=-1.5))
-    put(somebody, shadow_tokens_per_day=0)
-    assert choose(somebody, taught(somebody, 1)) == ""
-    hours = other_hours()
-    put(somebody, **hours)
-    figures(replace(BASE, passes=5, closeness=-1.2))
-    said = choose(somebody, taught(somebody, 2, source=source))
-    assert said == ("" if source == "live" else f"not chosen: {said_of(hours)}")
+    version = taught(somebody, 1)
+    keep(somebody, what, settings)
+    assert choose(somebody, anew(version)) == ""
+    assert [one["version"] for one in the_lesson(somebody).figures["course"]] == [0, 1]
+
+
+@pytest.mark.parametrize("what", WHAT_KEEPS_A_STEP)
+def test_and_so_is_one_whose_yardstick_nobody_else_measures(
+    somebody: Somebody, figures: Figures, settings: Settings, what: str
+) -> None:
+    """It does not wait for somebody to come to it; a plateau is counted towards."""
+    lesson_of(somebody)
+    version = taught(somebody, 1)
+    with tenant_scope(somebody.tenant.id), pytest.raises(Interrupted):
+        gate.check_measurable(anew(version))
+    keep(somebody, what, settings)
+    with tenant_scope(somebody.tenant.id):
+        shadow.teach_once(somebody.policy.id)
+        gate.check_measurable(anew(version))
+    assert choose(somebody, anew(version)).startswith("not chosen: no better than the best so far")
+    lesson = the_lesson(somebody)
+    assert (lesson.without_gain, [one["version"] for one in lesson.figures["course"]]) == (1, [0, 1])
 
 
 def test_a_version_that_waited_is_measured_between_people(
