@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from django.contrib import messages
-from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
@@ -14,7 +13,9 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.adapters import store
 from apps.adapters.models import AdapterVersion, PointerMove, Policy, VersionState
 from apps.adapters.services import move_pointer
+from apps.dashboard.compare.learned import learned_by
 from apps.dashboard.lists import chosen_id, chosen_word, listed
+from apps.dashboard.measures import main_measures, measures
 from apps.dashboard.places import Place, tenant_page
 from kernel.errors import AttuneError
 from kernel.rest.caller import Access
@@ -65,7 +66,9 @@ def adapter(request: HttpRequest, place: Place, version_id: uuid.UUID) -> HttpRe
         section="adapters",
         version=found,
         run=run,
-        taken=run.samples.values_list("source").annotate(n=Count("pk")).order_by("source") if run else [],
+        learned=learned_by([run.pk])[run.pk] if run else None,
+        main=main_measures(found.metrics),
+        measures=measures(found.metrics),
         moves=moves.order_by("-created_at")[:20],
         live=found.policy.live_id == found.pk,
         downloadable=all((store.absolute(found.path) / name).is_file() for name in PEFT_FILES),

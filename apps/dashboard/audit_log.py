@@ -5,12 +5,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_safe
 
+from apps.dashboard.actors import meant, named
 from apps.dashboard.lists import Listed, listed, searched
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.sheets import sheet
@@ -31,15 +32,19 @@ class Asked:
     rows: QuerySet[AuditEntry]
     """Those of the time that was asked for, in which an index leads."""
 
+    meant: Mapping[str, frozenset[str]]
+    """By filter: whom and what its text names, as the log calls them."""
+
     def fitting(self, rows: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
-        """Return those whose actor, action and target begin with what was asked for:
+        """Return those whose actor, action and target are called so or begin with what was asked for:
         no index leads to these."""
-        wanted = {
-            f"{column}__startswith": self.chosen[name]
-            for name, column in _COLUMNS.items()
-            if self.chosen[name]
-        }
-        return rows.filter(**wanted)
+        for name, column in _COLUMNS.items():
+            if self.chosen[name]:
+                wanted = Q(**{f"{column}__startswith": self.chosen[name]})
+                if self.meant.get(name):
+                    wanted |= Q(**{f"{column}__in": sorted(self.meant[name])})
+                rows = rows.filter(wanted)
+        return rows
 
     def page(self, request: HttpRequest) -> Listed[AuditEntry]:
         """Return the page that the query names."""
@@ -57,7 +62,7 @@ def asked_of(request: HttpRequest, place: Place) -> Asked:
         rows = rows.filter(created_at__gte=since)
     if until := _day(chosen["until"]):
         rows = rows.filter(created_at__lt=until + dt.timedelta(days=1))
-    return Asked(chosen, rows)
+    return Asked(chosen, rows, {name: frozenset(meant(chosen[name])) for name in ("who", "to")})
 
 
 @require_safe
@@ -66,13 +71,20 @@ def audit_csv(request: HttpRequest, place: Place) -> HttpResponseBase:
     """Send the audit log, as it is filtered, as CSV: the newest rows."""
     asked = asked_of(request, place)
     names = ("created_at", "actor", "action", "target", "detail")
-    found = asked.fitting(asked.rows).order_by("-created_at", "-id").values_list(*names)[:MOST_LINES]
+    found = list(asked.fitting(asked.rows).order_by("-created_at", "-id").values_list(*names)[:MOST_LINES])
+    words = named(place, {one for _, who, _, to, _ in found for one in (who, to)})
     return sheet(
         f"{place.tenant.slug}-audit",
-        ["time", "who", "did", "to", "more"],
+        ["time", "who", "who_named", "did", "to", "to_named", "more"],
         [
-            (when.astimezone(dt.UTC).isoformat(), *rest, json.dumps(detail, ensure_ascii=False))
-            for when, *rest, detail in found
+            (
+                when.astimezone(dt.UTC).isoformat(),
+                *(who, words.get(who, "")),
+                did,
+                *(to, words.get(to, "")),
+                json.dumps(detail, ensure_ascii=False),
+            )
+            for when, who, did, to, detail in found
         ],
     )
 

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from apps.accounts.models import EndUser, Membership
 from apps.adapters.models import Policy
 from apps.conversations.models import Session
+from apps.dashboard.actors import named
 from apps.dashboard.audit_log import MOST_LINES, asked_of
 from apps.dashboard.places import Place, tenant_page
 from apps.governance.erasure.extent import extent_of
@@ -43,11 +44,13 @@ _TYPED = 60
 def data(request: HttpRequest, place: Place) -> HttpResponse:
     """Show exports, deletions and the audit log."""
     asked = asked_of(request, place)
+    page = asked.page(request)
     return place.show(
         request,
         "data",
         section="data",
-        page=asked.page(request),
+        page=page,
+        words=named(place, {name for entry in page.rows for name in (entry.actor, entry.target)}),
         chosen=asked.chosen,
         most=MOST_LINES,
         members=Membership.objects.select_related("user").order_by("user__email"),
@@ -216,6 +219,7 @@ def deletion(request: HttpRequest, place: Place, erasure_id: uuid.UUID) -> HttpR
         "deletion",
         section="data",
         erasure=found,
+        words=named(place, [found.actor]),
         what=_named(found),
         done=_gone(found),
         moving=found.state == ErasureState.OPEN,

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.adapters.models import Policy
+from apps.dashboard.actors import named
 from apps.dashboard.lists import chosen_id, listed
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.sheets import sheet
@@ -57,16 +58,18 @@ def drift(request: HttpRequest, place: Place) -> HttpResponse:
         for value, label in Gauge.choices
     ]
     crossed = Crossing.objects.filter(policy=policy).select_related("version", "reading__run")
+    pause = TrainingPause.objects.filter(policy=policy, resumed_at=None).first()
     return place.show(
         request,
         "drift",
         section="drift",
+        words=named(place, [pause.actor] if pause else []),
         policies=policies,
         policy=policy,
         gauges=[one for one in gauges if one.measures],
         past=sum(one.past for one in gauges),
         chart={"drift": [_chart(one) for one in measured]},
-        pause=TrainingPause.objects.filter(policy=policy, resumed_at=None).first(),
+        pause=pause,
         page=listed(request, crossed, size=CROSSINGS),
         reasons=_reasons(policy),
     )

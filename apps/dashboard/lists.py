@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+from urllib.parse import urlencode
 
 from django.db.models import Model, Q, QuerySet
 from django.http import Http404, HttpRequest
@@ -67,6 +68,57 @@ def searched(
     return Listed(found, "")
 
 
+@dataclass(frozen=True, slots=True)
+class Walked(Generic[M]):
+    """Rows of one page, the oldest first, and the address's queries for the pages before and after it, or ""."""
+
+    rows: Sequence[M]
+    earlier: str
+    later: str
+
+
+def walked(request: HttpRequest, rows: QuerySet[M], *, size: int = PAGE) -> Walked[M]:
+    """Return the page of `rows` after `?after=` or before `?before=`, or the first, the oldest first.
+
+    The cursors are (created_at, id) of the rows at its ends.
+    """
+    if before := request.GET.get("before"):
+        found = list(_newest(_before_place(rows, _read(before)))[: size + 1])[::-1]
+        more, page = len(found) > size, found[-size:]
+        ends = (more, True)
+    else:
+        after = request.GET.get("after")
+        found = list(_after_place(rows, _read(after) if after else None)[: size + 1])
+        page = found[:size]
+        ends = (bool(after), len(found) > size)
+    earlier = query_of(request, "before", page[0]) if page and ends[0] else ""
+    return Walked(page, earlier, query_of(request, "after", page[-1]) if page and ends[1] else "")
+
+
+def _after_place(rows: QuerySet[M], place: "Cursor | None") -> QuerySet[M]:
+    rows = rows.order_by("created_at", "id")
+    if place is None:
+        return rows
+    when, row_id = place
+    later = Q(created_at__gt=when) | Q(created_at=when, id__gt=row_id)
+    return rows.filter(created_at__gte=when).filter(later)
+
+
+def page_with(rows: QuerySet[M], row: M, *, size: int = PAGE) -> str:
+    """Return the query of a page of `walked` that has the row: "" where that is the first page."""
+    earlier = list(_newest(_before_place(rows, _place(row)))[:size])
+    return f"?{urlencode({'after': _written(_place(earlier[0]))})}" if len(earlier) == size else ""
+
+
+def query_of(request: HttpRequest, name: str, row: Model) -> str:
+    """Return the query of the page of `walked` that begins or ends beside a row."""
+    query = request.GET.copy()
+    for one in ("before", "after"):
+        query.pop(one, None)
+    query[name] = _written(_place(row))
+    return f"?{query.urlencode()}"
+
+
 Cursor = tuple[dt.datetime, uuid.UUID]
 
 
@@ -92,9 +144,14 @@ def _place(row: Model) -> Cursor:
 
 def _older(request: HttpRequest, place: Cursor) -> str:
     """Return the query of the page that begins after a row."""
-    query, (when, row_id) = request.GET.copy(), place
-    query["before"] = f"{when.isoformat()}~{row_id}"
+    query = request.GET.copy()
+    query["before"] = _written(place)
     return f"?{query.urlencode()}"
+
+
+def _written(place: Cursor) -> str:
+    when, row_id = place
+    return f"{when.isoformat()}~{row_id}"
 
 
 def _read(cursor: str) -> Cursor:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from apps.adapters.models import Policy
 from apps.dashboard import live
+from apps.dashboard.actors import named
 from apps.dashboard.curves import curves, newest_step
 from apps.dashboard.lists import chosen_id, chosen_word, listed
 from apps.dashboard.measures import main_measures, measures
@@ -104,15 +105,16 @@ def run(request: HttpRequest, place: Place, run_id: uuid.UUID) -> HttpResponse:
         request,
         "run",
         section="runs",
-        **_shown(found),
+        **_shown(place, found),
         curves=_curves(found),
     )
 
 
-def _shown(run: TrainingRun) -> dict[str, Any]:
+def _shown(place: Place, run: TrainingRun) -> dict[str, Any]:
     """Return what the page says of a run."""
     return {
         "run": run,
+        "words": named(place, [run.trigger]),
         "open": run.state in OPEN_RUN_STATES,
         "taken": Sample.objects.filter(run=run)
         .values_list("source")
@@ -135,7 +137,7 @@ def events(request: HttpRequest, place: Place, run_id: uuid.UUID) -> StreamingHt
     _run(run_id)
 
     def piece() -> tuple[str, bool]:
-        now = _shown(_run(run_id))
+        now = _shown(place, _run(run_id))
         over = not now["open"]
         grown = {"curves": _curves(now["run"])} if over else {}
         return render_to_string("dashboard/_run_live.html", {"place": place, **now, **grown}), over

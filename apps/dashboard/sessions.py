@@ -14,7 +14,7 @@ from apps.conversations.api import TurnSerializer
 from apps.conversations.models import Session, Turn, TurnKind
 from apps.conversations.selectors import with_turn_counts
 from apps.conversations.services.feedback import give_feedback
-from apps.dashboard.lists import Listed, listed, searched
+from apps.dashboard.lists import Listed, listed, page_with, searched, walked
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.saved import pages as saved
 from apps.dashboard.saved.filters import SessionFilters
@@ -23,7 +23,7 @@ from apps.learning.lineage import Lineage, trajectory_staleness
 from kernel.errors import AttuneError
 from kernel.rest.caller import Access
 
-TURNS_SHOWN = 200
+TURNS_SHOWN = 100
 LONGEST_CORRECTION = 20_000
 
 
@@ -70,17 +70,15 @@ def session(request: HttpRequest, place: Place, session_id: uuid.UUID) -> HttpRe
     found = rows.filter(pk=session_id).first()
     if found is None:
         raise Http404
-    turns = list(
-        with_what_was_said(Turn.objects.filter(session=found)).order_by("created_at", "id")[: TURNS_SHOWN + 1]
-    )
+    page = walked(request, with_what_was_said(Turn.objects.filter(session=found)), size=TURNS_SHOWN)
     return place.show(
         request,
         "session",
         section="sessions",
         session=found,
         age=_age_of(found),
-        turns=[shown(place, turn) for turn in turns[:TURNS_SHOWN]],
-        more=len(turns) > TURNS_SHOWN,
+        turns=[shown(place, turn) for turn in page.rows],
+        page=page,
     )
 
 
@@ -107,15 +105,16 @@ def _relation(staleness: int) -> str:
 def turn(request: HttpRequest, place: Place, turn_id: uuid.UUID) -> HttpResponse:
     """Lead to a turn's place in its session."""
     del request
-    session_id = readable_turns(place).filter(pk=turn_id).values_list("session_id", flat=True).first()
-    if session_id is None:
+    found = readable_turns(place).filter(pk=turn_id).only("session_id", "created_at").first()
+    if found is None:
         raise Http404
-    return redirect(_at_turn(place, session_id, turn_id))
+    return redirect(_at_turn(place, found))
 
 
-def _at_turn(place: Place, session_id: uuid.UUID, turn_id: uuid.UUID) -> str:
-    page = reverse("dashboard:session", kwargs={"tenant": place.tenant.slug, "session_id": session_id})
-    return f"{page}#turn-{turn_id}"
+def _at_turn(place: Place, turn: Turn) -> str:
+    page = reverse("dashboard:session", kwargs={"tenant": place.tenant.slug, "session_id": turn.session_id})
+    of_session = Turn.objects.filter(session_id=turn.session_id).only("created_at")
+    return f"{page}{page_with(of_session, turn, size=TURNS_SHOWN)}#turn-{turn.pk}"
 
 
 @require_safe
@@ -133,7 +132,11 @@ def turn_json(request: HttpRequest, place: Place, turn_id: uuid.UUID) -> HttpRes
 @tenant_page(needs=Access.TALK)
 def feedback(request: HttpRequest, place: Place, turn_id: uuid.UUID) -> HttpResponse:
     """Take a thumb or a correction; what came of it shows on the session's page."""
-    turn = Turn.objects.filter(pk=turn_id, session__user_id=place.user.pk).only("session_id").first()
+    turn = (
+        Turn.objects.filter(pk=turn_id, session__user_id=place.user.pk)
+        .only("session_id", "created_at")
+        .first()
+    )
     if turn is None:
         raise Http404
     score = request.POST.get("score", "")
@@ -149,4 +152,4 @@ def feedback(request: HttpRequest, place: Place, turn_id: uuid.UUID) -> HttpResp
         messages.error(request, error.message)
     else:
         messages.success(request, "Noted. It outranks every judge.")
-    return redirect(_at_turn(place, turn.session_id, turn_id))
+    return redirect(_at_turn(place, turn))

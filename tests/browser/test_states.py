@@ -192,8 +192,7 @@ def test_a_run_is_followed(acme: Rows, web: str, chromium: Browser) -> None:
         assert marked["name"] == "this run"
         expect(others.get_by_text("No run is under way.")).to_be_visible()
         expect(others.locator(f"#state-{run.pk}")).to_have_text("succeeded")
-        failed = {"reason": "no space left on the device", "version": None, "metrics": {}}
-        now(state=RunState.FAILED, **failed)
+        now(state=RunState.FAILED, reason="no space left on the device", version=None, metrics={})
         eyes.at("run-failed", f"{HERE}/runs/{run.pk}")
 
 

@@ -152,6 +152,14 @@ def eta(progress: Mapping[str, Any]) -> str:
 
 
 @register.filter
+def named(token: str, words: Mapping[str, str]) -> SafeString | str:
+    """Return who or what a name of the audit log stands for, which is in its title; without words the name itself."""
+    if token not in words:
+        return token
+    return format_html('<span title="{}">{}</span>', token, words[token])
+
+
+@register.filter
 def phase(name: str) -> str:
     """Return what a run is at, in words; an unknown phase as it is."""
     return _PHASES.get(name, name)

@@ -117,7 +117,7 @@ def test_an_operator_without_a_tenant_is_led_to_the_console(db: None) -> None:
         ("settings", ("default yes standard number 1 for good 0.7 2",)),
         ("settings/judging", ("5 votes a judgement", "1 200 80 0", "Nobody.")),
         ("settings/alerts", ("https://hooks.example/in on run.failed", "owner@acme.example owner")),
-        ("data", ("system:test test.fill", "failed no space left", "Session ", "done 3 of 3")),
+        ("data", ("the platform: test test.fill", "failed no space left", "Session ", "done 3 of 3")),
     ],
 )
 def test_a_page_shows_the_tenants_rows(acme: Rows, path: str, words: tuple[str, ...]) -> None:
@@ -147,6 +147,8 @@ def test_a_version_and_a_run_are_told_whole(acme: Rows) -> None:
         "default, version 2 live",
         "Step from version 1",
         "Learned from 2 live turns",
+        "Asked between 20",
+        "Steps on from it none so far",
         "passed probe",
     ):
         assert words in version, words

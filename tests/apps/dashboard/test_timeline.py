@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+import uuid
 from html import unescape
 from typing import Any
 
@@ -13,12 +14,13 @@ from django.utils import timezone
 from apps.accounts.models import Role
 from apps.adapters.models import AdapterVersion
 from apps.conversations.models import Feedback, Session, Turn, TurnKind, TurnState
+from apps.dashboard import sessions
 from apps.dashboard.timeline import awaited, with_what_was_said
 from apps.judging.models import Judgement, JudgementState
 from apps.judging.reasons import Reason
 from apps.learning.models import Sample, SampleState
 from kernel.tenancy import tenant_scope
-from tests.apps.console.rows import Rows
+from tests.apps.console.rows import Rows, fill
 from tests.apps.dashboard.conftest import browser, member
 from tests.apps.learning.ledger import add_turn
 from tests.tenants import add_somebody, add_version
@@ -173,6 +175,41 @@ def test_why_it_taught_nothing_is_said_in_words(
     turn = page(client, acme).partition(f'id="turn-{acme.turn.pk}"')[2]
     shown = re.sub(r"<[^>]+>", "", turn.partition("<dt>Trained on</dt>")[2].partition("</dd>")[0])
     assert unescape(shown) == said
+
+
+def test_a_long_session_is_walked_both_ways_and_a_turn_is_found_in_it(
+    acme: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del acme
+    monkeypatch.setattr(sessions, "TURNS_SHOWN", 2)
+    long = fill("globex", turns=7)
+    with tenant_scope(long.tenant.pk):
+        rows = Turn.objects.filter(session=long.session).order_by("created_at", "id")
+        turns = list(rows.values_list("pk", flat=True))
+    client, here = browser(long.user), f"/t/globex/sessions/{long.session.pk}"
+
+    def at(path: str) -> tuple[list[uuid.UUID], dict[str, str]]:
+        html = client.get(path).content.decode()
+        links = re.findall(r'class="older"><a href="([^"]+)">(\w+) turns', html)
+        shown = [uuid.UUID(one) for one in re.findall(r'id="turn-([0-9a-f-]+)"', html)]
+        return shown, {word: f"{here}{unescape(link)}" for link, word in links}
+
+    pages, path = [], here
+    while path:
+        shown, links = at(path)
+        pages.append(shown)
+        path = links.get("Later", "")
+    assert pages == [turns[:2], turns[2:4], turns[4:6], turns[6:]]
+    back = []
+    while "Earlier" in links:
+        shown, links = at(links["Earlier"])
+        back.append(shown)
+    assert back == [turns[4:6], turns[2:4], turns[:2]]
+    for turn in turns:
+        to = client.get(f"/t/globex/turns/{turn}")["Location"]
+        assert to.endswith(f"#turn-{turn}")
+        assert turn in at(to.partition("#")[0])[0]
+    assert client.get(f"{here}?after=x").status_code == 404
 
 
 def test_a_turn_of_somebody_else_is_not_told_of(acme: Rows) -> None:
