@@ -173,7 +173,7 @@ def test_a_role_decides_what_is_seen(acme: Rows, role: Role) -> None:
         Role.OWNER: set(PAGES),
         Role.ADMIN: set(PAGES),
         Role.MEMBER: set(PAGES) - {"settings/alerts", "settings/limits", "settings/policies/new", "data"},
-        Role.VIEWER: {"", "adapters", "runs", "drift", "settings", "settings/judging", "leave"},
+        Role.VIEWER: {"", "adapters", "runs", "drift", "settings", "settings/judging", "leave", "reference"},
     }[role]
     for path in PAGES:
         assert somebody.get(f"/t/acme/{path}").status_code == (200 if path in allowed else 403), path
