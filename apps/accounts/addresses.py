@@ -23,7 +23,8 @@ class Addresses(EmailView):  # type: ignore[misc]  # allauth is not typed
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Do what was asked, or say why not."""
-        wanted = request.POST.get("email") if "action_primary" in request.POST else None
+        # looked up as the library does: an address is kept in lower case
+        wanted = request.POST.get("email", "").strip().lower() if "action_primary" in request.POST else ""
         own = EmailAddress.objects.filter(user=request.user, email=wanted).first() if wanted else None
         if own is not None and not own.verified:
             return _refused(request, words.FIRST_UNCONFIRMED)

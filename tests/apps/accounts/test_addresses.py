@@ -48,6 +48,26 @@ def test_an_unconfirmed_address_is_not_the_first_whoever_else_has_it(eve: User) 
     assert first_of(eve) == ("eve@example.org", ["eve@example.org"])
 
 
+@pytest.mark.parametrize("written", ["FREE@EXAMPLE.ORG", "Free@Example.org", " free@example.org "])
+def test_an_unconfirmed_address_is_not_the_first_however_it_is_written(eve: User, written: str) -> None:
+    EmailAddress.objects.create(user=eve, email="free@example.org", verified=False)
+    assert words.FIRST_UNCONFIRMED in made_first(inside(eve), written)
+    assert first_of(eve) == ("eve@example.org", ["eve@example.org"])
+
+
+@pytest.mark.parametrize(
+    ("verified", "why"), [(False, words.FIRST_UNCONFIRMED), (True, words.FIRST_ELSEWHERE)]
+)
+def test_one_of_another_account_is_refused_in_words_in_capitals_too(
+    eve: User, verified: bool, why: str
+) -> None:
+    with system_scope("tests"):
+        User.objects.create_user("ada@example.org", PASSWORD)
+    EmailAddress.objects.create(user=eve, email="ada@example.org", verified=verified)
+    assert why in made_first(inside(eve), "ADA@EXAMPLE.ORG")
+    assert first_of(eve) == ("eve@example.org", ["eve@example.org"])
+
+
 def test_a_confirmed_address_becomes_the_first(eve: User) -> None:
     client = inside(eve)
     EmailAddress.objects.create(user=eve, email="new@example.org", verified=True)
