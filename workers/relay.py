@@ -33,14 +33,6 @@ logger = logging.getLogger("workers.relay")
 
 BATCH = 200
 POLL_S = 0.2
-WAITING_TASKS = (
-    "workers.judging.judge_turn",
-    "workers.judging.rejudge",
-    "workers.samples.make_sample",
-    "workers.training.train",
-)
-"""What of a paused tenant stays in the outbox until it is resumed:
-none of it begins meanwhile, and none is lost."""
 FULL = 64  # messages in a queue of the broker: what more is due waits here, where tenants take turns
 BACKOFF_FIRST_S = 0.5
 BACKOFF_MAX_S = 10.0
@@ -68,17 +60,14 @@ def relay_once(send: Send, *, limit: int = BATCH, backlog: Backlog | None = None
 
     With `backlog` no queue of the broker is filled far beyond `FULL`, and where more is due than fits,
     tenants take turns: who announces little does not wait behind who announces ten thousand things at once.
-    The `WAITING_TASKS` of a paused tenant are not due.
+    What of a paused tenant waits (`kernel.outbox.WAITING_TASKS`) is not due.
     """
+    from kernel import outbox
     from kernel.models import OutboxMessage
 
     with system_scope("outbox relay"), transaction.atomic():
         full = _full(backlog) if backlog is not None else []
-        waiting = (
-            OutboxMessage.objects.filter(sent_at__isnull=True, available_at__lte=timezone.now())
-            .exclude(queue__in=full)
-            .exclude(tenant__paused_at__isnull=False, task__in=WAITING_TASKS)
-        )
+        waiting = outbox.due(timezone.now()).exclude(queue__in=full)
         chosen = waiting
         if backlog is not None and waiting[: limit + 1].count() > limit:
             chosen = waiting.filter(pk__in=_in_turns(waiting, limit))

@@ -24,7 +24,7 @@ from apps.learning.models import OPEN_RUN_STATES, RunState, TrainingRun
 from apps.learning.selectors import with_ready_counts
 from kernel.ids import first_id_at
 from kernel.models import OutboxMessage
-from kernel.outbox import QUEUES
+from kernel.outbox import HELD, QUEUES
 
 _HOUR = dt.timedelta(hours=1)
 _DAY = dt.timedelta(days=1)
@@ -145,17 +145,16 @@ def _fleet(now: dt.datetime) -> dict[str, Any]:
 
 
 def _outbox(now: dt.datetime) -> dict[str, Any]:
-    """Return what waits to be sent, by queue. What waits because its tenant is paused is counted apart."""
+    """Return what waits to be sent, by queue. What a tenant's pause holds, as for the relay, is counted apart."""
     unsent = OutboxMessage.objects.filter(sent_at__isnull=True)
-    paused = Q(tenant__paused_at__isnull=False)
-    due = Q(available_at__lte=now) & ~paused
+    due = Q(available_at__lte=now) & ~HELD
     counted: dict[str, dict[str, Any]] = {
         row["queue"]: {**row}
         for row in unsent.values("queue").annotate(
             waiting=Count("pk", filter=due),
             oldest=Min("available_at", filter=due),
-            later=Count("pk", filter=Q(available_at__gt=now) & ~paused),
-            paused=Count("pk", filter=paused),
+            later=Count("pk", filter=Q(available_at__gt=now) & ~HELD),
+            paused=Count("pk", filter=HELD),
         )
     }
     queues: list[dict[str, Any]] = []

@@ -5,11 +5,27 @@ import uuid
 from collections.abc import Mapping
 
 from django.db import connection
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from kernel.models import OutboxMessage
 
 QUEUES = ("judge", "ops", "train")
+WAITING_TASKS = (
+    "workers.judging.judge_turn",
+    "workers.judging.rejudge",
+    "workers.samples.make_sample",
+    "workers.training.train",
+)
+"""What of a paused tenant stays in the outbox until it is resumed:
+none of it begins meanwhile, and none is lost."""
+HELD = Q(tenant__paused_at__isnull=False, task__in=WAITING_TASKS)
+"""Rows that wait for their tenant to be resumed."""
+
+
+def due(now: dt.datetime) -> QuerySet[OutboxMessage]:
+    """Return the rows that should be on their way: unsent, their time has come, and no pause holds them."""
+    return OutboxMessage.objects.filter(sent_at__isnull=True, available_at__lte=now).exclude(HELD)
 
 
 def enqueue(

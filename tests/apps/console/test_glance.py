@@ -76,6 +76,17 @@ def test_what_a_paused_tenant_leaves_waiting_is_no_fault(acme: Rows) -> None:
     assert (judge["waiting"], judge["paused"], judge["health"]) == (0, waiting, WELL)
 
 
+def test_what_the_relay_sends_of_a_paused_tenant_is_due(acme: Rows) -> None:
+    """Only judging, training and what stands on them wait for the tenant to be resumed."""
+    with system_scope("test"):
+        Tenant.objects.update(paused_at=timezone.now(), pause_reason="asked for")
+        OutboxMessage.objects.create(
+            tenant=acme.tenant, task="workers.exports.export", queue="ops", available_at=timezone.now()
+        )
+    ops = glance()["outbox"]["queues"][1]
+    assert (ops["queue"], ops["waiting"], ops["paused"]) == ("ops", 1, 0)
+
+
 def test_a_lease_that_has_lapsed_is_told_from_one_that_holds(acme: Rows) -> None:
     for seconds, word in ((60, "well"), (-1, "failing")):
         with system_scope("test"):

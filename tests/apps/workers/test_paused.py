@@ -19,12 +19,13 @@ from apps.learning.shadow.plan import Wave, next_wave
 from apps.memory import services as memory
 from kernel.errors import Forbidden
 from kernel.models import OutboxMessage
+from kernel.outbox import WAITING_TASKS
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.learning.ledger import add_samples, add_turn, queue_run, settle, states_of
 from tests.tenants import Somebody, add_somebody
 from workers.app import app
 from workers.judging import judge_turn, rejudge
-from workers.relay import WAITING_TASKS, relay_once
+from workers.relay import relay_once
 from workers.samples import make_sample
 from workers.training import _claim_next
 
