@@ -60,6 +60,7 @@ class Tenant(models.Model):
     pause_reason = models.CharField(
         max_length=LONGEST_PAUSE_REASON,
         default="",
+        db_default="",  # a process from before the column names none
         blank=True,
         editable=False,
         help_text="The tenant reads it.",

@@ -13,7 +13,12 @@ class Migration(migrations.Migration):
             model_name="tenant",
             name="pause_reason",
             field=models.CharField(
-                blank=True, default="", editable=False, help_text="The tenant reads it.", max_length=400
+                blank=True,
+                db_default="",
+                default="",
+                editable=False,
+                help_text="The tenant reads it.",
+                max_length=400,
             ),
         ),
         migrations.AddField(

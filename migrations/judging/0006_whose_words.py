@@ -14,6 +14,7 @@ class Migration(migrations.Migration):
             model_name="hint",
             name="by_user",
             field=models.BooleanField(
+                db_default=False,
                 default=False,
                 help_text="Nothing but what the user said is behind it: it may be kept as that person's wish.",
             ),

@@ -158,6 +158,7 @@ class Hint(TenantModel):
     reason = models.CharField(max_length=200, blank=True, help_text="Why it was not accepted.")
     by_user = models.BooleanField(
         default=False,
+        db_default=False,  # a worker from before the column names none
         help_text="Nothing but what the user said is behind it: it may be kept as that person's wish.",
     )
 

@@ -1,12 +1,13 @@
 """A tenant is paused with a reason and resumed, once, and both leave a row in the audit log."""
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from apps.accounts import pausing
 from apps.accounts.models import Tenant
 from kernel.errors import Conflict, Forbidden, InvalidInput
+from kernel.ids import uuid7
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
 from tests.tenants import Somebody, add_somebody
@@ -59,3 +60,15 @@ def test_no_row_is_paused_without_a_reason_or_has_one_unpaused(
         transaction.atomic(),
     ):
         Tenant.objects.filter(pk=somebody.tenant.pk).update(**half)
+
+
+@pytest.mark.django_db
+def test_a_process_from_before_pauses_still_makes_tenants() -> None:
+    """While a deployment is rolled, the database is ahead of it."""
+    with system_scope("tests"), connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO accounts_tenant (id, slug, name, training_enabled, created_at)"
+            " VALUES (%s, 'older', 'Older', true, now())",
+            [uuid7()],
+        )
+        assert Tenant.objects.get(slug="older").pause_reason == ""

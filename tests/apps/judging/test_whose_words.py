@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from apps.conversations.models import Feedback
 from apps.judging.backends.cue import CueJudge
@@ -15,6 +16,7 @@ from apps.judging.selectors import verdict
 from apps.judging.services import judge
 from apps.memory.models import Evidence
 from apps.memory.services import remember
+from kernel.ids import uuid7
 from kernel.tenancy import tenant_scope
 from tests.apps.judging.endpoint import Endpoint
 from tests.apps.judging.test_openai_judge import judge as model_judge
@@ -79,3 +81,15 @@ def test_a_correction_by_hand_counts_beside_what_a_tool_said(somebody: Somebody)
         Feedback.objects.create(turn=turn, user=somebody.user, correction=WISH)
         remember(turn_id=turn.id)
         assert list(Evidence.objects.values_list("words", flat=True)) == [WISH]
+
+
+def test_a_worker_from_before_still_stores_its_hints(somebody: Somebody) -> None:
+    """While a deployment is rolled, the database is ahead of it; the judge has been paid by then."""
+    judgement = settle(add_turn(somebody), hints=())
+    with tenant_scope(somebody.tenant.pk), connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO judging_hint (id, tenant_id, created_at, judgement_id, number, text, accepted, reason)"
+            " VALUES (%s, %s, now(), %s, 1, 'Be brief.', true, '')",
+            [uuid7(), somebody.tenant.pk, judgement.pk],
+        )
+        assert Hint.objects.get(judgement=judgement).by_user is False
