@@ -264,12 +264,12 @@ def test_the_first_page_counts_what_is_there(acme: Rows, console: Client) -> Non
     with CaptureQueriesContext(connection) as few:
         page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", console.get(HOME).content.decode()))
     for words in (
-        "Serving, last hour 2",
+        "Serving, last hour well 2",
         "last byte, mean 0.90 s",
         "rendered anew: edited history 1",
         "settled, last hour 2",
         "1 of 1",
-        "messages due 1",
+        "judge well 1 ",
     ):
         assert words in page, words
     fill("globex", turns=9)
