@@ -65,6 +65,7 @@ class Preference(TenantModel):
     buried = ArrayField(
         models.CharField(max_length=64),
         default=list,
+        db_default=[],  # a process from before the column names none
         help_text="Marks of a tombstone's topics, which cannot be read.",
     )
     general = models.BooleanField(

@@ -49,6 +49,7 @@ class Migration(migrations.Migration):
             name="buried",
             field=ArrayField(
                 base_field=models.CharField(max_length=64),
+                db_default=[],
                 default=list,
                 help_text="Marks of a tombstone's topics, which cannot be read.",
                 size=None,

@@ -368,6 +368,15 @@ def test_a_tombstone_cannot_be_read_and_is_known_again(somebody: Somebody) -> No
     assert words_told(somebody) == ["Answer in French."]
 
 
+def test_a_process_from_before_tombstones_had_marks_still_writes_wishes(db: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT column_default FROM information_schema.columns"
+            " WHERE table_name = 'memory_preference' AND column_name = 'buried'"
+        )
+        assert cursor.fetchone() == ("'{}'::character varying(64)[]",)
+
+
 @pytest.mark.parametrize(
     "values",
     [{"state": "deleted", "topics": ["name:marco"]}, {"state": "active", "buried": ["0" * 64]}],
