@@ -14,7 +14,7 @@ from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings.forms import complain
 from apps.keys import services
 from apps.keys.models import ApiKey, Limit
-from apps.keys.tenant_limit import DEFAULTS, at_most, set_own_limit, tenant_limit
+from apps.keys.tenant_limit import NUMBERS, granted, own_limit, set_own_limit
 from kernel.errors import AttuneError
 from kernel.refusals import InOurWords
 from kernel.rest.caller import Access
@@ -39,7 +39,7 @@ class LimitForm(InOurWords):
     ) -> None:
         super().__init__(data, initial={name: getattr(stored, name, None) for name in LABELS})
         for name, label in LABELS.items():
-            default, most = defaults[DEFAULTS[name]], bounds.get(name, 0)
+            default, most = defaults[NUMBERS[name]], bounds.get(NUMBERS[name], 0)
             said = [f"empty: the default of {default:,}" if default else "empty: no limit"]
             if not most:
                 said.append("0: no limit")
@@ -81,17 +81,17 @@ def key_limits(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpRes
 @tenant_page(needs=Access.MANAGE)
 def tenant_limits(request: HttpRequest, place: Place) -> HttpResponse:
     """Show what all keys of the tenant together may ask; set it, up to what the platform lets the tenant."""
-    stored = tenant_limit()
-    bounds = at_most(stored)
+    most = granted(place.tenant.pk)
+    bounds = {short: getattr(most, short) for short in NUMBERS.values()}
     form = LimitForm(
         request.POST if request.method == "POST" else None,
-        stored=stored,
-        defaults=settings.TENANT_LIMITS,
+        stored=own_limit(place.tenant.pk),
+        defaults=bounds,
         bounds=bounds,
     )
     if form.is_bound and form.is_valid():
         try:
-            set_own_limit(tenant_id=place.tenant.pk, actor=place.actor, **form.cleaned_data)
+            set_own_limit(tenant_id=place.tenant.pk, actor=place.actor, numbers=form.cleaned_data)
         except AttuneError as error:
             complain(form, error)
         else:

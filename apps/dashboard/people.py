@@ -18,7 +18,7 @@ from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings.policies import preset_named
 from apps.keys.models import ApiKey
-from apps.keys.tenant_limit import in_words, tenant_limit
+from apps.keys.tenant_limit import holding, in_words
 from kernel.errors import AttuneError
 from kernel.refusals import InOurWords
 from kernel.rest.caller import Access
@@ -143,5 +143,5 @@ def settings(request: HttpRequest, place: Place) -> HttpResponse:
         section="settings",
         tab="all",
         policies=policies,
-        all_keys=in_words(tenant_limit()),
+        all_keys=in_words(holding(place.tenant.pk)),
     )

@@ -12,7 +12,7 @@ from apps.accounts.models import Tenant, User
 from apps.keys import services
 from apps.keys.limiting import MOST_POLICIES
 from apps.keys.models import LONGEST_NAME, ApiKey, KeyScope, Limit
-from apps.keys.tenant_limit import set_own_limit, tenant_limit
+from apps.keys.tenant_limit import own_limit, set_own_limit
 from kernel.rest.caller import Access
 from kernel.rest.reading import read
 from kernel.rest.views import ScopedView, ScopedViewSet
@@ -110,17 +110,20 @@ class TenantLimitsApi(ScopedView):
 
     @extend_schema(responses=LimitSerializer)
     def get(self, request: Any) -> Response:
-        """Show what is set; null is the platform's default."""
+        """Show what the tenant asks of itself; null is as much as the platform lets it."""
         del request
-        return Response(LimitSerializer(tenant_limit() or Limit()).data)
+        return Response(LimitSerializer(own_limit(self.caller.tenant_id) or Limit()).data)
 
     @extend_schema(request=LimitSerializer, responses=LimitSerializer)
     def put(self, request: Any) -> Response:
-        """Set it, from the next request on: lower than what the platform lets the tenant, never higher."""
+        """Set it, from the next request on: lower than what the platform lets the tenant, never higher.
+
+        A number that is not sent stays as it is.
+        """
         limit = set_own_limit(
             tenant_id=self.caller.tenant_id,
             actor=self.caller.actor,
-            **read(LimitSerializer(data=request.data)),
+            numbers=read(LimitSerializer(data=request.data)),
         )
         return Response(LimitSerializer(limit).data)
 

@@ -71,19 +71,32 @@ class KeyPolicy(TenantModel):
 class Limit(TenantModel):
     """What one key, or (without a key) all of the tenant's together, may ask.
 
-    A number that is absent is the platform's default; 0 is no limit.
+    A number that is absent is the platform's default; 0 is no limit. What a tenant asks of itself is a row of
+    its own beside the operator's, of which the lesser holds: neither writes over the other.
     """
 
     key = models.OneToOneField(ApiKey, null=True, on_delete=models.CASCADE, related_name="limit")
     requests_per_minute = models.PositiveIntegerField(null=True)
     tokens_per_minute = models.PositiveIntegerField(null=True)
     concurrent = models.PositiveIntegerField(null=True, help_text="Requests at once.")
+    by_tenant = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="Of all keys together: set by the tenant itself, beside what an operator set.",
+    )
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["tenant"], condition=models.Q(key__isnull=True), name="limit_once_per_tenant"
-            )
+                fields=["tenant", "by_tenant"],
+                condition=models.Q(key__isnull=True),
+                name="limit_once_per_tenant_and_side",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(by_tenant=False) | models.Q(key__isnull=True),
+                name="limit_by_tenant_is_of_all_keys",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -276,9 +276,10 @@ def set_limit(
     tokens_per_minute: int | None = None,
     concurrent: int | None = None,
 ) -> Limit:
-    """Set what a key (or, without one, the tenant) may ask, from its next request on every process.
+    """Set what a key may ask, or, without one, what an operator lets the tenant;
+    from the next request on every process.
 
-    None is the platform's default, 0 no limit.
+    None is the platform's default, 0 no limit. What the tenant asks of itself stays as it is.
     """
     numbers = {
         "requests_per_minute": requests_per_minute,
@@ -290,7 +291,9 @@ def set_limit(
             raise InvalidInput(f"A limit lies between 0 and {LARGEST_LIMIT}.", field=name)
     with tenant_scope(tenant_id), transaction.atomic():
         key = _locked(key_id) if key_id is not None else None
-        limit, _ = Limit.objects.update_or_create(tenant_id=tenant_id, key=key, defaults=numbers)
+        limit, _ = Limit.objects.update_or_create(
+            tenant_id=tenant_id, key=key, by_tenant=False, defaults=numbers
+        )
         record(
             actor=actor,
             action="limit.set",

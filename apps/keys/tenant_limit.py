@@ -1,5 +1,9 @@
 """What all keys of a tenant together may ask:
-what the tenant sets for itself, and what only an operator does."""
+what an operator lets the tenant, and the less that the tenant asks of itself.
+
+They are two rows, of which the lesser number holds: whatever the tenant sets takes nothing of the operator's
+away, and what it takes back gives it no more than that.
+"""
 
 import uuid
 from collections.abc import Mapping
@@ -7,79 +11,65 @@ from collections.abc import Mapping
 from django.conf import settings
 from django.db import transaction
 
-from apps.accounts.models import Tenant
-from apps.keys import services
+from apps.keys.limits import Allowance
 from apps.keys.models import Limit
+from kernel.audit import record
 from kernel.errors import InvalidInput
 from kernel.tenancy import tenant_scope
 
-DEFAULTS = {"requests_per_minute": "requests", "tokens_per_minute": "tokens", "concurrent": "concurrent"}
-"""Numbers of a limit, and what the platform's default of each is called in the settings."""
+NUMBERS = {"requests_per_minute": "requests", "tokens_per_minute": "tokens", "concurrent": "concurrent"}
+"""Numbers of a limit, and what the settings and the gateway call each."""
 
 
-def tenant_limit() -> Limit | None:
-    """Return what is set for the tenant of the scope; None: the platform's defaults hold."""
-    return Limit.objects.filter(key=None).first()
+def own_limit(tenant_id: uuid.UUID) -> Limit | None:
+    """Return what a tenant in scope asks of itself; None: nothing."""
+    return Limit.objects.filter(tenant_id=tenant_id, key=None, by_tenant=True).first()
 
 
-def limit_of(tenant: Tenant) -> Limit | None:
-    """Return the same of a tenant that is named, for whoever sees several."""
-    return Limit.objects.filter(tenant=tenant, key=None).first()
+def granted(tenant_id: uuid.UUID) -> Allowance:
+    """Return what a tenant in scope is let ask:
+    the operator's numbers where there are, else the platform's defaults; 0 is no bound."""
+    stored = Limit.objects.filter(tenant_id=tenant_id, key=None, by_tenant=False).first()
+    return Allowance.of(_short(stored), settings.TENANT_LIMITS)
 
 
-def at_most(stored: Limit | None) -> Mapping[str, int]:
-    """Return what the tenant may set itself, by number:
-    the platform's default, or more where that is set; 0 is no bound."""
-    found = {}
-    for name, short in DEFAULTS.items():
-        default, now = settings.TENANT_LIMITS[short], getattr(stored, name, None)
-        found[name] = 0 if 0 in {default, now} else max(default, now or 0)
-    return found
+def holding(tenant_id: uuid.UUID) -> Allowance:
+    """Return what holds for a tenant in scope: the lesser of what it is let and what it asks of itself."""
+    return granted(tenant_id).lowered(_short(own_limit(tenant_id)))
 
 
-def in_words(stored: Limit | None) -> str:
-    """Return what holds for the tenant, with the platform's defaults where nothing is set."""
+def in_words(allowance: Allowance) -> str:
+    """Return what all keys together may ask."""
     units = {
-        "requests_per_minute": "requests a minute",
-        "tokens_per_minute": "tokens a minute",
-        "concurrent": "requests at once",
+        "requests a minute": allowance.requests,
+        "tokens a minute": allowance.tokens,
+        "requests at once": allowance.concurrent,
     }
-    said = []
-    for name, unit in units.items():
-        value = getattr(stored, name, None)
-        value = settings.TENANT_LIMITS[DEFAULTS[name]] if value is None else value
-        said.append(f"{value:,} {unit}" if value else f"any number of {unit}")
-    return ", ".join(said)
+    return ", ".join(
+        f"{value:,} {unit}" if value else f"any number of {unit}" for unit, value in units.items()
+    )
 
 
-def set_own_limit(
-    *,
-    tenant_id: uuid.UUID,
-    actor: str,
-    requests_per_minute: int | None = None,
-    tokens_per_minute: int | None = None,
-    concurrent: int | None = None,
-) -> Limit:
-    """Set what a tenant's keys together may ask, as the tenant itself:
-    less than the platform lets it, never more.
+def set_own_limit(*, tenant_id: uuid.UUID, actor: str, numbers: Mapping[str, int | None]) -> Limit:
+    """Set what a tenant's keys together may ask, as the tenant itself: less than it is let, never more.
 
-    None is the platform's default. Raises InvalidInput with the field and its bound; what is above it an
-    operator sets.
+    `numbers` by the names of `NUMBERS`; those that are not among them stay as they are, None is as much as it
+    is let. Raises InvalidInput with the field and its bound; what is above it an operator sets.
     """
-    numbers = {
-        "requests_per_minute": requests_per_minute,
-        "tokens_per_minute": tokens_per_minute,
-        "concurrent": concurrent,
-    }
     with tenant_scope(tenant_id), transaction.atomic():
-        Tenant.objects.select_for_update(no_key=True).get(
-            pk=tenant_id
-        )  # what was read still holds when it is set
-        bounds = at_most(tenant_limit())
+        most = granted(tenant_id)
         for name, number in numbers.items():
-            if number is not None and bounds[name] and not 1 <= number <= bounds[name]:
+            bound = getattr(most, NUMBERS[name])
+            if number is not None and bound and not 1 <= number <= bound:
                 raise InvalidInput(
-                    f"At least 1, at most {bounds[name]:,}. Ask whoever runs the platform for more.",
-                    field=name,
+                    f"At least 1, at most {bound:,}. Ask whoever runs the platform for more.", field=name
                 )
-        return services.set_limit(tenant_id=tenant_id, key_id=None, actor=actor, **numbers)
+        limit, _ = Limit.objects.update_or_create(
+            tenant_id=tenant_id, key=None, by_tenant=True, defaults=dict(numbers)
+        )
+        record(actor=actor, action="limit.set", target="tenant", tenant_id=tenant_id, detail=dict(numbers))
+    return limit
+
+
+def _short(stored: Limit | None) -> dict[str, int | None]:
+    return {short: getattr(stored, name, None) for name, short in NUMBERS.items()}

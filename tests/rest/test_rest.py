@@ -12,8 +12,10 @@ from apps.accounts.pausing import pause_tenant, resume_tenant
 from apps.adapters.models import Policy
 from apps.conversations.models import Feedback
 from apps.judging.reasons import Reason
+from apps.keys.limits import Allowance
 from apps.keys.models import ApiKey, Limit
 from apps.keys.services import set_limit
+from apps.keys.tenant_limit import granted, holding
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from kernel.rest.throttle import CallerThrottle
 from kernel.tenancy import system_scope, tenant_scope
@@ -109,16 +111,33 @@ def test_a_tenants_limit_is_set_below_what_the_platform_lets_it(
         assert "at most" in answer.json()["detail"].lower()
     lower = {"requests_per_minute": 100, "tokens_per_minute": 10**9, "concurrent": 1}
     assert owner.ask("PUT", "tenant/limits", lower).json() == lower
+    # what the tenant asks of itself is no ratchet, and one number leaves the others
+    assert owner.ask("PUT", "tenant/limits", {"concurrent": 8}).json() == {**lower, "concurrent": 8}
+    assert owner.ask("PUT", "tenant/limits", {"tokens_per_minute": None}).json() == {
+        **lower,
+        "tokens_per_minute": None,
+        "concurrent": 8,
+    }
     set_limit(tenant_id=acme.tenant.pk, key_id=None, actor="system:test", requests_per_minute=500)
-    assert owner.ask("PUT", "tenant/limits", {"requests_per_minute": 400}).status_code == 200
-    refused(
-        owner.ask("PUT", "tenant/limits", {"requests_per_minute": 500}),
-        400,
-        "invalid_input",
-        "requests_per_minute",
-    )
+    for number in (500, 100, 500):
+        assert owner.ask("PUT", "tenant/limits", {"requests_per_minute": number}).status_code == 200
+    over = owner.ask("PUT", "tenant/limits", {"requests_per_minute": 501})
+    refused(over, 400, "invalid_input", "requests_per_minute")
+
+
+def test_a_tenant_does_not_lift_what_an_operator_set(acme: Rows, owner: Api, settings: Any) -> None:
+    settings.TENANT_LIMITS = {"requests": 12_000, "tokens": 0, "concurrent": 256}
+    lent = {"requests_per_minute": 10, "tokens_per_minute": 1000, "concurrent": 2}
+    set_limit(tenant_id=acme.tenant.pk, key_id=None, actor="system:test", **lent)
+    for name, number in lent.items():
+        for wrong in (number + 1, 12_000, 0):
+            refused(owner.ask("PUT", "tenant/limits", {name: wrong}), 400, "invalid_input", name)
+    assert owner.ask("PUT", "tenant/limits", {"concurrent": 1}).status_code == 200
     with tenant_scope(acme.tenant.pk):
-        assert Limit.objects.get(key=None).requests_per_minute == 400
+        assert holding(acme.tenant.pk) == Allowance(10, 1000, 1)
+    assert owner.ask("PUT", "tenant/limits", dict.fromkeys(lent)).status_code == 200
+    with tenant_scope(acme.tenant.pk):
+        assert holding(acme.tenant.pk) == granted(acme.tenant.pk) == Allowance(10, 1000, 2)
 
 
 def test_no_key_is_rotated_into_another_hand(acme: Rows, owner: Api) -> None:

@@ -18,7 +18,7 @@ from apps.console.forms import LimitsForm, PauseForm
 from apps.conversations.models import Session
 from apps.keys.models import ApiKey
 from apps.keys.services import revoke_key, set_limit
-from apps.keys.tenant_limit import in_words, limit_of
+from apps.keys.tenant_limit import granted, holding, in_words
 from apps.learning.models import TrainingRun
 
 
@@ -47,7 +47,7 @@ def _set_limits(
     concurrent: int | None,
 ) -> str:
     del why  # kept in the audit row
-    limit = set_limit(
+    set_limit(
         tenant_id=tenant.pk,
         key_id=None,
         actor=who,
@@ -55,7 +55,13 @@ def _set_limits(
         tokens_per_minute=tokens_per_minute,
         concurrent=concurrent,
     )
-    return f"all keys together may ask {in_words(limit)}."
+    return f"all keys together may ask {in_words(granted(tenant.pk))}."
+
+
+def _limits_now(tenant: Tenant) -> str:
+    most, now = granted(tenant.pk), holding(tenant.pk)
+    said = f"All keys of {tenant} together may ask {in_words(most)}."
+    return said if now == most else f"{said} It asks less of itself: {in_words(now)}."
 
 
 @admin.register(Tenant)
@@ -112,8 +118,8 @@ class TenantAdmin(ConsoleAdmin):
             name="limits",
             label="Set the limits",
             question=lambda tenant: (
-                f"All keys of {tenant} together may ask {in_words(limit_of(tenant))}. From its next request on they "
-                "may ask what is set below; the tenant itself sets less, never more."
+                f"{_limits_now(tenant)} From its next request on they may ask what is set below; the tenant itself "
+                "sets less, never more."
             ),
             do=_set_limits,
             offered=lambda tenant: True,

@@ -28,6 +28,15 @@ class Allowance:
         values = {**defaults, **{name: value for name, value in (stored or {}).items() if value is not None}}
         return cls(values["requests"], values["tokens"], values["concurrent"])
 
+    def lowered(self, own: Mapping[str, Any] | None) -> "Allowance":
+        """Return what holds where less is asked for: the lesser of the two, number by number."""
+        less = {name: value or 0 for name, value in (own or {}).items()}
+        return Allowance(
+            requests=_tighter(self.requests, less.get("requests", 0)),
+            tokens=_tighter(self.tokens, less.get("tokens", 0)),
+            concurrent=_tighter(self.concurrent, less.get("concurrent", 0)),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -41,7 +50,7 @@ class Rules:
         """Return what `attune_look_up` found of limits."""
         return cls(
             Allowance.of(stored.get("key"), settings.KEY_LIMITS),
-            Allowance.of(stored.get("tenant"), settings.TENANT_LIMITS),
+            Allowance.of(stored.get("tenant"), settings.TENANT_LIMITS).lowered(stored.get("own")),
         )
 
 

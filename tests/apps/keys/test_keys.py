@@ -2,16 +2,18 @@
 
 import datetime as dt
 import hashlib
+import json
 import logging
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from apps.accounts.models import Membership, Role, User
 from apps.accounts.services import set_role
 from apps.keys.models import ApiKey, KeyScope, Limit
 from apps.keys.services import authenticate, create_key, revoke_key, rotate_key, set_limit
+from apps.keys.tenant_limit import set_own_limit
 from kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthenticated
 from kernel.models import AuditEntry
 from kernel.redaction import redact
@@ -279,3 +281,33 @@ def test_a_key_in_a_log_line_is_redacted(somebody: Somebody, caplog: pytest.LogC
     logging.getLogger("test").warning("got %s", somebody.secret)
 
     assert redact(caplog.records[-1].getMessage()) == f"got at-{somebody.key.public_id}-…"
+
+
+def test_a_tenant_has_one_row_of_each_side_and_no_key_has_its_own(somebody: Somebody) -> None:
+    for by_tenant in (False, True):
+        with tenant_scope(somebody.tenant.id):
+            Limit.objects.create(key=None, by_tenant=by_tenant)
+            with pytest.raises(IntegrityError, match="limit_once_per_tenant_and_side"), transaction.atomic():
+                Limit.objects.create(key=None, by_tenant=by_tenant)
+    with (
+        tenant_scope(somebody.tenant.id),
+        pytest.raises(IntegrityError, match="limit_by_tenant_is_of_all_keys"),
+        transaction.atomic(),
+    ):
+        Limit.objects.create(key=somebody.key, by_tenant=True)
+
+
+def test_the_look_up_tells_the_operators_numbers_from_the_tenants(somebody: Somebody) -> None:
+    set_limit(tenant_id=somebody.tenant.id, key_id=None, actor="user:x", requests_per_minute=10, concurrent=4)
+    set_limit(tenant_id=somebody.tenant.id, key_id=somebody.key.id, actor="user:x", concurrent=1)
+    set_own_limit(tenant_id=somebody.tenant.id, actor="user:y", numbers={"requests_per_minute": 3})
+    set_limit(tenant_id=somebody.tenant.id, key_id=None, actor="user:x", requests_per_minute=9)
+    with connection.cursor() as cursor:
+        asked = json.dumps({"public_id": somebody.key.public_id, "policy_name": "default"})
+        cursor.execute("SELECT attune_look_up(%s::jsonb)->'limits'", [asked])
+        found = cursor.fetchone()[0]
+    assert (json.loads(found) if isinstance(found, str) else found) == {
+        "tenant": {"requests": 9, "tokens": None, "concurrent": None},
+        "own": {"requests": 3, "tokens": None, "concurrent": None},
+        "key": {"requests": None, "tokens": None, "concurrent": 1},
+    }

@@ -4,6 +4,7 @@ import asyncio
 import os
 import uuid
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 import redis
@@ -44,6 +45,18 @@ async def refused(limits: Limits, who: dict[str, uuid.UUID], rules: Rules, token
         await limits.take(**who, rules=rules, tokens=tokens)
     assert refusal.value.code == "rate_limit_exceeded"
     return refusal.value
+
+
+def test_of_a_tenant_the_lesser_of_the_operators_and_its_own_holds(settings: Any) -> None:
+    settings.TENANT_LIMITS = {"requests": 100, "tokens": 0, "concurrent": 8}
+    lent = {"requests": 10, "tokens": None, "concurrent": 0}
+    own = {"requests": 50, "tokens": 7, "concurrent": 3}
+    assert Rules.of({}).tenant == Allowance(100, 0, 8)
+    assert Rules.of({"tenant": lent}).tenant == Allowance(10, 0, 0)
+    assert Rules.of({"own": own}).tenant == Allowance(50, 7, 3)
+    assert Rules.of({"tenant": lent, "own": own}).tenant == Allowance(10, 7, 3)
+    assert Rules.of({"tenant": lent, "own": dict.fromkeys(own, 0)}).tenant == Allowance(10, 0, 0)
+    assert Rules.of({"tenant": lent, "own": dict.fromkeys(own)}).tenant == Allowance(10, 0, 0)
 
 
 async def test_requests_are_counted_over_all_processes(limits: Limits, other_process: Limits) -> None:

@@ -74,7 +74,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient,
 ) -> Response[Limit | Problem]:
-    """Show what is set; null is the platform's default.
+    """Show what the tenant asks of itself; null is as much as the platform lets it.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -97,7 +97,7 @@ def sync(
     *,
     client: AuthenticatedClient,
 ) -> Limit | Problem | None:
-    """Show what is set; null is the platform's default.
+    """Show what the tenant asks of itself; null is as much as the platform lets it.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -116,7 +116,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient,
 ) -> Response[Limit | Problem]:
-    """Show what is set; null is the platform's default.
+    """Show what the tenant asks of itself; null is as much as the platform lets it.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -137,7 +137,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient,
 ) -> Limit | Problem | None:
-    """Show what is set; null is the platform's default.
+    """Show what the tenant asks of itself; null is as much as the platform lets it.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

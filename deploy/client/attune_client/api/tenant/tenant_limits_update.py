@@ -98,6 +98,8 @@ def sync_detailed(
 ) -> Response[Limit | Problem]:
     """Set it, from the next request on: lower than what the platform lets the tenant, never higher.
 
+    A number that is not sent stays as it is.
+
     Args:
         body (LimitRequest | Unset): What a key may ask; null is the platform's default, 0 no
             limit.
@@ -128,6 +130,8 @@ def sync(
 ) -> Limit | Problem | None:
     """Set it, from the next request on: lower than what the platform lets the tenant, never higher.
 
+    A number that is not sent stays as it is.
+
     Args:
         body (LimitRequest | Unset): What a key may ask; null is the platform's default, 0 no
             limit.
@@ -152,6 +156,8 @@ async def asyncio_detailed(
     body: LimitRequest | Unset = UNSET,
 ) -> Response[Limit | Problem]:
     """Set it, from the next request on: lower than what the platform lets the tenant, never higher.
+
+    A number that is not sent stays as it is.
 
     Args:
         body (LimitRequest | Unset): What a key may ask; null is the platform's default, 0 no
@@ -180,6 +186,8 @@ async def asyncio(
     body: LimitRequest | Unset = UNSET,
 ) -> Limit | Problem | None:
     """Set it, from the next request on: lower than what the platform lets the tenant, never higher.
+
+    A number that is not sent stays as it is.
 
     Args:
         body (LimitRequest | Unset): What a key may ask; null is the platform's default, 0 no
