@@ -177,7 +177,12 @@ def test_what_went_is_on_the_data_page(acme: Rows) -> None:
     assert "default 30 days done 1 2" in seen
     assert "Sessions older than 30 days" not in seen  # not among what people deleted
     page = text_of(client, f"/t/acme/data/deletions/{sweep.pk}")
-    for words in ("Sessions older than 30 days, of the policy", "system:retention", "turns 2", "version 2"):
+    for words in (
+        "Sessions older than 30 days, of the policy",
+        "by the platform: retention",
+        "turns 2",
+        "version 2",
+    ):
         assert words in page, words
     assert "Answer from version 1 again" in page
     assert "No session will be older than 30 days at the next sweep, " in text_of(client, page_of(acme))
