@@ -9,7 +9,7 @@ handler403 = "apps.dashboard.errors.refused"
 handler500 = "apps.dashboard.errors.broke"
 urlpatterns = [
     path("console/", admin.site.urls),
-    path("accounts/email/", Addresses.as_view()),
+    path("accounts/email/", Addresses.as_view(), name="account_email"),
     path("accounts/", include("allauth.urls")),
     path("api/", include("config.urls_api")),
     path("", include("apps.dashboard.urls")),
