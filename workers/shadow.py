@@ -54,8 +54,8 @@ def teach_once(policy_id: uuid.UUID) -> bool:
 
     Must run in the tenant's scope.
 
-    What its lesson is measured by is measured while the first wave is trained on: the engine would have
-    nothing to do.
+    What its lesson is measured by is measured while a step is trained on, whatever it learns from: the engine
+    would have nothing to do.
     """
     policy = Policy.objects.select_related("tenant", "live").filter(pk=policy_id).first()
     if policy is None:

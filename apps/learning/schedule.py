@@ -1,7 +1,7 @@
 """When a policy makes a step, and of which samples.
 
 One policy has at most one open run (a partial unique index decides between several who try). The next run
-starts when the version that the last one made is live or refused, so every step starts from the live one.
+starts when the version that the last one made is decided (live, ready or refused), so every step starts from the live one.
 """
 
 import datetime as dt

@@ -25,9 +25,8 @@ def remember(*, turn_id: uuid.UUID) -> list[Preference]:
     """Keep what the verdict on a turn says about its person's wishes; return the preferences it speaks for.
 
     Corrections by hand count and accepted hints that rest on the person's own words, sentence by sentence: what a tool
-    returned is nobody's wish. Safe to call again and from
-    several places at once: a turn speaks for a preference once. What was deleted stays deleted until another
-    turn says it.
+    returned is nobody's wish. Safe to call again and from several places at once: a turn speaks for a preference
+    once. What was deleted stays deleted until another turn says it.
     """
     with transaction.atomic():
         # the turn before the person, as a deletion takes them;

@@ -59,9 +59,9 @@ def _asked_for(instructions: Iterable[str]) -> set[str]:
 
 
 def _denies(instruction: str, asked_for: set[str]) -> bool:
-    """Whether an instruction leaves out just what another one asks for: "No steps!
+    """Whether an instruction leaves out just what another one asks for.
 
-    Number the steps." was a reproach.
+    "No steps! Number the steps." was a reproach.
     """
     match = frames.WITHOUT_ONE.match(instruction)
     return match is not None and stem(match.group(1).casefold()) in asked_for
