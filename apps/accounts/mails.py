@@ -34,7 +34,7 @@ def post(*, kind: str, to: str, subject: str, text: str) -> Mail:
 
     `kind` says in a word what it is.
     """
-    sealed = seal(json.dumps([" ".join(subject.split()), text]).encode(), purpose=_PURPOSE)
+    sealed = seal(json.dumps([subject, text]).encode(), purpose=_PURPOSE)
     with system_scope("a mail to a person"), transaction.atomic():
         row = Mail.objects.create(kind=kind[:100], recipient=to, sealed=sealed, due_at=clock.now())
         _announce(row)
@@ -46,14 +46,32 @@ def deliver(*, mail_id: uuid.UUID) -> None:
     row = _claim(mail_id)
     if row is None:
         return
-    reason, hopeless = "", False
     try:
-        _send(row)
+        subject, text = json.loads(unseal(row.sealed, purpose=_PURPOSE))
     except Unreadable as error:
-        reason, hopeless = str(error), True
+        _record(row, str(error), hopeless=True)
+    else:
+        reason = send(to=row.recipient, subject=subject, text=text, message_id=f"mail-{row.pk.hex}")
+        _record(row, reason, hopeless=False)
+
+
+def send(*, to: str, subject: str, text: str, message_id: str) -> str:
+    """Send one mail; return "", or why it could not be sent: a mail server that is away is no error here.
+
+    `message_id` is the same each time it is tried; the domain of the sender is added.
+    """
+    domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">")
+    message = EmailMessage(
+        subject=" ".join(subject.split()),
+        body=text,
+        to=[to],
+        headers={"Message-ID": f"<{message_id}@{domain}>"},
+    )
+    try:
+        message.send()
     except (OSError, ValueError) as error:  # smtplib's errors are OSError too
-        reason = f"{type(error).__name__}: {error}"[:300]
-    _record(row, reason, hopeless=hopeless)
+        return f"{type(error).__name__}: {error}"[:300]
+    return ""
 
 
 def ask_for_due(*, older_than_s: float, limit: int) -> int:
@@ -104,13 +122,6 @@ def _claim(mail_id: uuid.UUID) -> Mail | None:
             row.claimed_until = now + dt.timedelta(seconds=CLAIM_S)
             row.save(update_fields=["attempts", "claimed_until"])
     return row
-
-
-def _send(row: Mail) -> None:
-    subject, text = json.loads(unseal(row.sealed, purpose=_PURPOSE))
-    domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">")
-    headers = {"Message-ID": f"<mail-{row.pk.hex}@{domain}>"}
-    EmailMessage(subject=subject, body=text, to=[row.recipient], headers=headers).send()
 
 
 def _record(claimed: Mail, reason: str, *, hopeless: bool) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import aiohttp
 from django.conf import settings
-from django.core.mail import EmailMessage
 
+from apps.accounts import mails
 from apps.alerts.addresses import AddressRefused, guarded_socket
 
 ANSWER_BYTES = 4096  # read at most; the rest is left where it is
@@ -66,20 +66,8 @@ def mail(*, to: str, subject: str, text: str, message_id: str) -> Outcome:
     `message_id` is the same each time it is tried.
     """
     started = time.monotonic()
-    domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">")
-    message = EmailMessage(
-        subject=" ".join(subject.split()),
-        body=text,
-        to=[to],
-        headers={"Message-ID": f"<{message_id}@{domain}>"},
-    )
-    try:
-        message.send()
-    except (OSError, ValueError) as error:  # smtplib's errors are OSError too
-        return Outcome(
-            delivered=False, error=f"{type(error).__name__}: {error}"[:300], took_ms=_since(started)
-        )
-    return Outcome(delivered=True, took_ms=_since(started))
+    error = mails.send(to=to, subject=subject, text=text, message_id=message_id)
+    return Outcome(delivered=not error, error=error, took_ms=_since(started))
 
 
 async def _post(url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, str, float]:
