@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from apps.conversations.canonical import Message
+from apps.engines.chat import with_hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def with_told(messages: Sequence[Message], told: Told | None) -> list[Message]:
     """
     if told is None:
         return list(messages)
-    if told.reminder and any(message["role"] == "user" for message in messages):
+    if told.reminder and _asks(messages):
         return with_reminder(messages, told)
     first = messages[0] if messages else None
     if first is not None and first["role"] == "system":
@@ -74,9 +75,10 @@ def with_told(messages: Sequence[Message], told: Told | None) -> list[Message]:
 def with_reminder(messages: Sequence[Message], told: Told | None) -> list[Message]:
     """Return the messages with the reminder after the person's last one;
     as they are where none is the person's."""
-    asked = [index for index, message in enumerate(messages) if message["role"] == "user"]
-    if told is None or not told.reminder or not asked:
+    if told is None or not told.reminder or not _asks(messages):
         return list(messages)
-    last = messages[asked[-1]]
-    told_last = {**last, "content": f"{last['content']}\n\n{told.reminder}"}
-    return [*messages[: asked[-1]], told_last, *messages[asked[-1] + 1 :]]
+    return with_hint(messages, told.reminder)
+
+
+def _asks(messages: Sequence[Message]) -> bool:
+    return any(message["role"] == "user" for message in messages)

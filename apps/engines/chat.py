@@ -43,7 +43,8 @@ def added_messages(*, before: Sequence[Message], reply: Message, now: Sequence[M
 
 
 def with_hint(messages: Sequence[Message], hint: str) -> list[dict[str, Any]]:
-    """Return the messages with a hint behind the last user message, in a paragraph of its own.
+    """Return the messages with a hint, or another text of ours, behind the last user message,
+    in a paragraph of its own.
 
     Raises InvalidInput where there is none.
     """

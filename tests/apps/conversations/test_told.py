@@ -112,6 +112,21 @@ def test_the_clients_messages_stay_as_they_are() -> None:
     assert messages == [{"role": "system", "content": "Be kind."}, user("hi")]
 
 
+def test_a_reminder_follows_content_in_parts_as_a_part_of_its_own() -> None:
+    told = replace(TOLD, reminder="Be brief.")
+    parts = {"role": "user", "content": [{"type": "text", "text": "hi"}]}
+    reminded = {
+        "role": "user",
+        "content": [{"type": "text", "text": "hi"}, {"type": "text", "text": "\n\nBe brief."}],
+    }
+    assert with_reminder([user("so"), parts, assistant("yes")], told) == [
+        user("so"),
+        reminded,
+        assistant("yes"),
+    ]
+    assert parts == {"role": "user", "content": [{"type": "text", "text": "hi"}]}
+
+
 def test_what_the_models_template_says_of_its_own_accord_is_said_before_what_is_told() -> None:
     told = Told("x", default_system="You are Model.")
     assert with_told([user("hi")], told) == [{"role": "system", "content": "You are Model.\n\nx"}, user("hi")]
