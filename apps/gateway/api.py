@@ -8,19 +8,17 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from apps.accounts import pausing
 from apps.conversations.models import Feedback
 from apps.conversations.services import give_feedback
 from apps.engines.slots import adapter_slots
 from apps.gateway import fields
 from apps.gateway.admission import read_name
 from apps.gateway.asgi import process_of
+from apps.gateway.callers import chatting
 from apps.gateway.models_served import list_models
 from apps.gateway.parameters import parse_json
 from apps.gateway.replies import turn_id_of
 from apps.gateway.views import endpoint
-from apps.keys.models import KeyScope
-from apps.keys.services import Caller, authenticate
 from kernel.errors import NotFound
 
 _THUMBS = {"up": 1, "down": -1}
@@ -87,11 +85,11 @@ async def unknown(request: HttpRequest) -> HttpResponseBase:
 
 
 def _models_for(authorization: str | None) -> list[dict[str, Any]]:
-    return list_models(caller=_chatting(authorization))
+    return list_models(caller=chatting(authorization))
 
 
 def _give_feedback(*, authorization: str | None, idempotency_key: str | None, body: bytes) -> Feedback:
-    caller = _chatting(authorization)
+    caller = chatting(authorization)
     given = parse_json(body)
     for name in given:
         if name not in ("turn_id", "score", "thumbs", "correction"):
@@ -105,13 +103,6 @@ def _give_feedback(*, authorization: str | None, idempotency_key: str | None, bo
         correction=_correction(given),
         idempotency_key=idempotency_key,
     )
-
-
-def _chatting(authorization: str | None) -> Caller:
-    caller = authenticate(authorization)
-    pausing.refuse_while_paused(caller.tenant_id)
-    caller.require(KeyScope.CHAT)
-    return caller
 
 
 def _turn_id(given: dict[str, Any]) -> uuid.UUID:

@@ -8,14 +8,13 @@ import orjson
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from apps.accounts import pausing
 from apps.adapters.models import Policy
 from apps.gateway import fields
 from apps.gateway.asgi import process_of, query_of
+from apps.gateway.callers import chatting
 from apps.gateway.parameters import parse_json
 from apps.gateway.views import endpoint
-from apps.keys.models import KeyScope
-from apps.keys.services import Caller, authenticate
+from apps.keys.services import Caller
 from apps.memory import services
 from apps.memory.models import Preference, PreferenceState
 from apps.memory.people import Person, end_user_of
@@ -48,7 +47,7 @@ async def entry(request: HttpRequest, name: str) -> HttpResponseBase:
 
 
 def _list(authorization: str | None, query: Mapping[str, str]) -> dict[str, Any]:
-    caller = _chatting(authorization)
+    caller = chatting(authorization)
     _only(query, "model", "user", "state", "limit", "after")
     limit = _limit(query.get("limit"))
     state = query.get("state")
@@ -74,7 +73,7 @@ def _list(authorization: str | None, query: Mapping[str, str]) -> dict[str, Any]
 
 
 def _add(authorization: str | None, body: bytes) -> dict[str, Any]:
-    caller = _chatting(authorization)
+    caller = chatting(authorization)
     given = parse_json(body)
     _only(given, "model", "user", "text", "pinned")
     text = given.get("text")
@@ -98,13 +97,13 @@ def _add(authorization: str | None, body: bytes) -> dict[str, Any]:
 
 
 def _show(authorization: str | None, name: str) -> dict[str, Any]:
-    caller = _chatting(authorization)
+    caller = chatting(authorization)
     with tenant_scope(caller.tenant_id):
         return _object(_found(caller, _id(name, "id")))
 
 
 def _edit(authorization: str | None, name: str, body: bytes) -> dict[str, Any]:
-    caller = _chatting(authorization)
+    caller = chatting(authorization)
     given = parse_json(body)
     _only(given, "text", "pinned")
     text = given.get("text")
@@ -125,7 +124,7 @@ def _edit(authorization: str | None, name: str, body: bytes) -> dict[str, Any]:
 
 
 def _delete(authorization: str | None, name: str) -> dict[str, Any]:
-    caller = _chatting(authorization)
+    caller = chatting(authorization)
     with tenant_scope(caller.tenant_id):
         services.delete_preference(
             preference_id=_within_reach(caller, name), user_id=caller.user_id, actor=caller.actor
@@ -173,13 +172,6 @@ def _object(row: Any) -> dict[str, Any]:
         "tokens_saved": tokens_saved(row),
         "superseded_by": str(row.superseded_by_id) if row.superseded_by_id else None,
     }
-
-
-def _chatting(authorization: str | None) -> Caller:
-    caller = authenticate(authorization)
-    pausing.refuse_while_paused(caller.tenant_id)
-    caller.require(KeyScope.CHAT)
-    return caller
 
 
 def _policy(caller: Caller, name: Any) -> Policy:

@@ -9,12 +9,11 @@ from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from apps.adapters.models import Policy
+from apps.adapters.selectors import policy_of
 from apps.memory import services
 from apps.memory.models import KEPT, Evidence, Preference
 from apps.memory.selectors import tokens_saved, with_words
 from apps.memory.text import LONGEST, SHORTEST
-from kernel.errors import NotFound
 from kernel.rest.caller import Access
 from kernel.rest.filters import TextFilter
 from kernel.rest.reading import SomethingSaid
@@ -159,10 +158,8 @@ class MemoryApi(ScopedViewSet[Preference]):
         """Keep what the caller wants; what is there already holds again, in these words. The next request is told of it."""
         del request
         asked = self.body(NewMemorySerializer)
-        if not Policy.objects.filter(pk=asked["policy"]).exists():
-            raise NotFound("There is no such policy.", field="policy")
         row = services.add_preference(
-            policy_id=asked["policy"],
+            policy_id=policy_of(asked["policy"], field="policy").pk,
             user_id=self.caller.user_id,
             end_user=asked["end_user"],
             text=asked["text"],

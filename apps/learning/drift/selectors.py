@@ -2,7 +2,7 @@
 
 import datetime as dt
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from apps.learning.drift.bounds import BOUNDS, Bound
 from apps.learning.drift.models import Crossing, DriftReading, Gauge
@@ -44,9 +44,7 @@ class Series:
 def is_past(bound: Bound, value: float, limit: float | None) -> bool:
     """Return whether a value is past the limit that held when it was read;
     never where the bound was off (None)."""
-    if limit is None:
-        return False
-    return value > limit if bound.side == "over" else value < limit
+    return limit is not None and replace(bound, limit=limit).crossed(value)
 
 
 def series(policy_id: uuid.UUID, *, limit: int = READINGS) -> list[Series]:

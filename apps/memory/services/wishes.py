@@ -4,14 +4,12 @@ import uuid
 from collections.abc import Iterable
 from functools import cached_property
 
-from apps.memory.models import KEPT, Preference, PreferenceState
+from apps.memory.models import HOLDING, KEPT, Preference, PreferenceState
 from apps.memory.people import Person
 from apps.memory.sameness import Wish, is_same, says_more
 from apps.memory.selectors import with_words
 from apps.memory.topics import excludes
 from kernel.locks import locked
-
-HOLDS = (PreferenceState.ACTIVE, PreferenceState.LEARNED)
 
 
 class Wishes:
@@ -43,7 +41,7 @@ class Wishes:
 
     def says_already(self, wish: Wish) -> Preference | None:
         """Return the preference that holds and says all of a wish and more, if there is one."""
-        holding = (row for row in self._rows.values() if row.state in HOLDS)
+        holding = (row for row in self._rows.values() if row.state in HOLDING)
         return next((row for row in holding if says_more(self._wish_of(row), wish)), None)
 
     def put(self, row: Preference, words: str) -> None:
@@ -64,7 +62,7 @@ class Wishes:
         """
         # as they are now: what the weights hold is taken out of the prompt by whoever holds
         # the rows, not the person
-        holding = locked(Preference.objects.filter(**self.person.rows(), state__in=HOLDS))
+        holding = locked(Preference.objects.filter(**self.person.rows(), state__in=HOLDING))
         others = [row for row in holding if row.pk != newest.pk]
         for row in (*others, newest):
             self.put(row, self.words_of(row))
@@ -75,7 +73,7 @@ class Wishes:
             return
         supersede(rivals, by=newest, reason="the opposite was said later")
         wish = self._wish_of(newest)
-        overheard = [row for row in others if row.state in HOLDS and not (row.pinned or row.own_words)]
+        overheard = [row for row in others if row.state in HOLDING and not (row.pinned or row.own_words)]
         said = [row for row in overheard if says_more(wish, self._wish_of(row))]
         supersede(said, by=newest, reason="it was said more exactly later")
 
