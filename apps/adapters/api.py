@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from apps.accounts.models import Tenant
 from apps.adapters import services
-from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
+from apps.adapters.models import POLICY_NAME, AdapterVersion, GateResult, PointerMove, Policy, VersionState
 from apps.adapters.selectors import version_of
 from kernel.rest.caller import Access
 from kernel.rest.views import ScopedViewSet
@@ -36,7 +36,7 @@ class PolicySerializer(serializers.ModelSerializer[Policy]):
 class NewPolicySerializer(serializers.Serializer[Any]):
     """A policy to be made."""
 
-    name = serializers.RegexField(r"^[a-z][a-z0-9._-]*$", max_length=60)
+    name = serializers.RegexField(POLICY_NAME, max_length=60)
 
 
 class PolicyChangeSerializer(serializers.Serializer[Any]):

@@ -5,6 +5,9 @@ from django.db import models
 
 from kernel.tenant_models import TenantModel
 
+POLICY_NAME = r"^[a-z][a-z0-9._-]*\Z"
+"""What a policy may be called, in at most 60 characters."""
+
 
 class Policy(TenantModel):
     """What a tenant calls a model: one base, one lineage of adapters, one live version.
@@ -14,7 +17,7 @@ class Policy(TenantModel):
 
     name = models.CharField(
         max_length=60,
-        validators=[RegexValidator(r"^[a-z][a-z0-9._-]*$", "Lower-case letters, digits, dots, hyphens.")],
+        validators=[RegexValidator(POLICY_NAME, "Lower-case letters, digits, dots, hyphens.")],
     )
     base_model = models.CharField(max_length=200)
     live = models.ForeignKey(

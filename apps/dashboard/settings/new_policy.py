@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from apps.adapters.models import Policy
+from apps.adapters.models import POLICY_NAME, Policy
 from apps.adapters.services import create_policy
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings.forms import WORDS, complain
@@ -19,11 +19,15 @@ from kernel.refusals import InOurWords
 from kernel.rest.caller import Access
 
 
+def _methods() -> list[tuple[str, str]]:
+    return [(word, WORDS[word]) for word in described()["method"]["enum"]]
+
+
 class NewPolicyForm(InOurWords):
     """What a policy is called, and how it is to learn; all else is set on the page of its settings."""
 
     name = forms.RegexField(
-        r"^[a-z][a-z0-9._-]*\Z",
+        POLICY_NAME,
         max_length=60,
         label="Name",
         error_messages={
@@ -31,14 +35,7 @@ class NewPolicyForm(InOurWords):
         },
     )
     preset = forms.ChoiceField(choices=[(one.name, one.name) for one in PRESETS], label="Preset")
-    method = forms.ChoiceField(label="What teaches")
-
-    def __init__(self, *args: object, **named: object) -> None:
-        super().__init__(*args, **named)  # type: ignore[arg-type]
-        methods = described()["method"]["enum"]
-        self.fields["method"] = forms.ChoiceField(
-            choices=[(word, WORDS[word]) for word in methods], label="What teaches"
-        )
+    method = forms.ChoiceField(choices=_methods, label="What teaches")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

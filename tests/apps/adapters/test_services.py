@@ -43,7 +43,7 @@ def test_names_are_unique_within_a_tenant_only(tenant: Tenant, policy: Policy) -
         assert Policy.objects.count() == 1
 
 
-@pytest.mark.parametrize("name", ["", "Default", "a b", "@x", "x" * 61, "default@1"])
+@pytest.mark.parametrize("name", ["", "Default", "a b", "@x", "x" * 61, "default@1", "coder\n"])
 def test_a_policys_name_is_checked(tenant: Tenant, policy: Policy, name: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         services.create_policy(tenant=tenant, name=name)
