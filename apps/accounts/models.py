@@ -7,6 +7,7 @@ from django.contrib.auth.models import AbstractUser
 from django.core.validators import RegexValidator
 from django.db import models
 
+from apps.accounts.names import LONGEST_END_USER
 from kernel.ids import uuid7
 from kernel.tenant_models import TenantModel
 
@@ -177,7 +178,7 @@ class Mail(models.Model):
 class EndUser(TenantModel):
     """The person behind a tenant's client, as named by OpenAI's `user` field."""
 
-    external_id = models.CharField(max_length=200)
+    external_id = models.CharField(max_length=LONGEST_END_USER)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["tenant", "external_id"], name="end_user_once")]

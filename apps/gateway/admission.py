@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from apps.accounts import pausing
+from apps.accounts.names import is_name
 from apps.adapters.models import AdapterVersion
 from apps.adapters.placement import engine_for
 from apps.conversations.canonical import chain
@@ -19,7 +20,7 @@ from apps.engines.chat import chat_format
 from apps.engines.models import Engine
 from apps.engines.selectors import steady_choice
 from apps.engines.slots import adapter_slots
-from apps.gateway.fields import is_name, wrong
+from apps.gateway.fields import wrong
 from apps.gateway.messages import check_template_takes
 from apps.gateway.models_served import ModelName, Target, resolve_model
 from apps.gateway.parameters import ChatRequest, parse_json

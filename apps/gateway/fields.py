@@ -6,6 +6,7 @@ Every function returns None for an absent or null field and raises InvalidInput 
 from collections.abc import Mapping
 from typing import Any
 
+from apps.accounts.names import is_name
 from kernel.errors import InvalidInput
 
 Body = Mapping[str, Any]
@@ -64,11 +65,6 @@ def text(body: Body, name: str, *, longest: int) -> str | None:
     if not isinstance(value, str) or not is_name(value, longest=longest):
         raise wrong(name, f"a string of 1 to {longest} printable ASCII characters")
     return value
-
-
-def is_name(value: str, *, longest: int) -> bool:
-    """Return whether `value` has 1 to `longest` characters, all printable ASCII, none of them outer space."""
-    return 0 < len(value) <= longest and value.isascii() and value.isprintable() and value == value.strip()
 
 
 def mapping(value: Any, field: str) -> Body:

@@ -8,6 +8,7 @@ import orjson
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
+from apps.accounts.names import LONGEST_END_USER, is_name
 from apps.adapters.models import Policy
 from apps.gateway import fields
 from apps.gateway.asgi import process_of, query_of
@@ -23,7 +24,6 @@ from kernel.errors import InvalidInput, NotFound
 from kernel.tenancy import tenant_scope
 
 _MOST_LISTED = 100
-_LONGEST_NAME = 200
 
 
 @endpoint("GET", "HEAD", "POST")
@@ -56,7 +56,7 @@ def _list(authorization: str | None, query: Mapping[str, str]) -> dict[str, Any]
     after = _id(query["after"], "after") if "after" in query else None
     with tenant_scope(caller.tenant_id):
         policy = _policy(caller, query.get("model", "default"))
-        person = _person(caller, policy, fields.text(query, "user", longest=_LONGEST_NAME))
+        person = _person(caller, policy, fields.text(query, "user", longest=LONGEST_END_USER))
         if person is None:
             return {"object": "list", "data": [], "has_more": False}
         rows = preferences_of(person).select_related("end_user", "policy")
@@ -82,7 +82,7 @@ def _add(authorization: str | None, body: bytes) -> dict[str, Any]:
             "text", "a string", code="missing_required_parameter" if text is None else "invalid_value"
         )
     pinned = fields.flag(given, "pinned") or False
-    end_user = fields.text(given, "user", longest=_LONGEST_NAME)
+    end_user = fields.text(given, "user", longest=LONGEST_END_USER)
     name = given.get("model", "default")
     with tenant_scope(caller.tenant_id):
         row = services.add_preference(
@@ -175,7 +175,7 @@ def _object(row: Any) -> dict[str, Any]:
 
 
 def _policy(caller: Caller, name: Any) -> Policy:
-    known = isinstance(name, str) and fields.is_name(name, longest=60)
+    known = isinstance(name, str) and is_name(name, longest=60)
     policy = Policy.objects.filter(name=name).first() if known else None
     if policy is None or not caller.may_name(policy.pk):
         raise NotFound("The model does not exist.", field="model", code="model_not_found")

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import orjson
 from django.conf import settings
 
+from apps.accounts.names import LONGEST_END_USER
 from apps.conversations.canonical import Message, clean
 from apps.gateway import fields
 from apps.gateway.forms import read_call_form, read_response_format
@@ -136,7 +137,7 @@ def read_chat_request(body: dict[str, Any]) -> ChatRequest:
         sampling={**_sampling(body), **_grammar(body, tools)},
         tools=tools,
         template_kwargs=_template_kwargs(body.get("chat_template_kwargs")),
-        end_user=fields.text(body, "user", longest=200),
+        end_user=fields.text(body, "user", longest=LONGEST_END_USER),
         session=fields.text(body, "session_id", longest=200),
     )
 

@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from apps.accounts.names import LONGEST_END_USER, NAME
 from apps.adapters.selectors import policy_of
 from apps.memory import services
 from apps.memory.models import KEPT, Evidence, Preference
@@ -20,7 +21,6 @@ from kernel.rest.reading import SomethingSaid
 from kernel.rest.views import ScopedViewSet
 
 EVIDENCE_SHOWN = 50
-_LONGEST_NAME = 200
 KEPT_CHOICES = [(state.value, state.label) for state in KEPT]
 
 
@@ -97,14 +97,12 @@ class NewMemorySerializer(serializers.Serializer[Any]):
     text = serializers.CharField(min_length=SHORTEST, max_length=LONGEST)
     pinned = serializers.BooleanField(required=False, default=False)
     end_user = serializers.CharField(
-        max_length=_LONGEST_NAME,
+        max_length=LONGEST_END_USER,
         required=False,
         allow_null=True,
         default=None,
         trim_whitespace=False,
-        validators=[
-            RegexValidator(r"^[!-~]([ -~]*[!-~])?\Z", "Printable ASCII characters, no space around them.")
-        ],
+        validators=[RegexValidator(NAME, "Printable ASCII characters, no space around them.")],
         help_text="For one's end user of that name, as clients name them in `user`.",
     )
 
