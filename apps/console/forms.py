@@ -6,6 +6,7 @@ from django import forms
 
 from apps.judging.models import MAX_RUBRIC_CHARACTERS
 from apps.keys.services import LARGEST_LIMIT
+from apps.keys.tenant_limit import LABELS
 from kernel.refusals import InOurWords
 
 
@@ -65,24 +66,13 @@ class VerdictForm(ReasonForm):
 class LimitsForm(ReasonForm):
     """What all keys of a tenant together may ask."""
 
-    requests_per_minute = forms.IntegerField(
-        min_value=0,
-        max_value=LARGEST_LIMIT,
-        required=False,
-        label="Requests a minute",
-        help_text="Empty: the platform's default. 0: no limit.",
-    )
-    tokens_per_minute = forms.IntegerField(
-        min_value=0,
-        max_value=LARGEST_LIMIT,
-        required=False,
-        label="Tokens a minute, read and written",
-        help_text="Empty: the platform's default. 0: no limit.",
-    )
-    concurrent = forms.IntegerField(
-        min_value=0,
-        max_value=LARGEST_LIMIT,
-        required=False,
-        label="Requests at once",
-        help_text="Empty: the platform's default. 0: no limit.",
-    )
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        for name, label in LABELS.items():
+            self.fields[name] = forms.IntegerField(
+                min_value=0,
+                max_value=LARGEST_LIMIT,
+                required=False,
+                label=label,
+                help_text="Empty: the platform's default. 0: no limit.",
+            )

@@ -96,7 +96,6 @@ def _page(request: HttpRequest, place: Place, form: NewKey, made: tuple[ApiKey, 
         policies=list(_policies()),
         scopes=[(scope.value, words) for scope, words in SCOPES.items()],
         **first_request(place),
-        now=timezone.now(),
     )
 
 

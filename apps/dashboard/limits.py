@@ -14,16 +14,10 @@ from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings.forms import complain
 from apps.keys import services
 from apps.keys.models import ApiKey, Limit
-from apps.keys.tenant_limit import NUMBERS, granted, own_limit, set_own_limit
+from apps.keys.tenant_limit import LABELS, NUMBERS, granted, own_limit, set_own_limit
 from kernel.errors import AttuneError
 from kernel.refusals import InOurWords
 from kernel.rest.caller import Access
-
-LABELS = {
-    "requests_per_minute": "Requests a minute",
-    "tokens_per_minute": "Tokens a minute, read and written",
-    "concurrent": "Requests at once",
-}
 
 
 class LimitForm(InOurWords):
@@ -97,6 +91,4 @@ def tenant_limits(request: HttpRequest, place: Place) -> HttpResponse:
         else:
             messages.success(request, "The limits hold from the next request on.")
             return redirect("dashboard:settings", tenant=place.tenant.slug)
-    return place.show(
-        request, "settings_limits", section="settings", tab="", form=form, bounded=any(bounds.values())
-    )
+    return place.show(request, "settings_limits", section="settings", form=form, bounded=any(bounds.values()))

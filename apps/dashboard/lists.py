@@ -36,7 +36,7 @@ def listed(request: HttpRequest, rows: QuerySet[M], *, size: int = PAGE) -> List
     found = list(_newest(_before(request, rows))[: size + 1])
     if len(found) <= size:
         return Listed(found, "")
-    return Listed(found[:size], _older(request, _place(found[size - 1])))
+    return Listed(found[:size], _query(request, "before", _place(found[size - 1])))
 
 
 def searched(
@@ -62,9 +62,9 @@ def searched(
         page = rows
     found = list(_newest(fitting(page))[: size + 1])
     if len(found) > size:
-        return Listed(found[:size], _older(request, _place(found[size - 1])))
+        return Listed(found[:size], _query(request, "before", _place(found[size - 1])))
     if edge and _before_place(rows, edge[0]).exists():
-        return Listed(found, _older(request, edge[0]), looked)
+        return Listed(found, _query(request, "before", edge[0]), looked)
     return Listed(found, "")
 
 
@@ -91,8 +91,8 @@ def walked(request: HttpRequest, rows: QuerySet[M], *, size: int = PAGE) -> Walk
         found = list(_after_place(rows, _read(after) if after else None)[: size + 1])
         page = found[:size]
         ends = (bool(after), len(found) > size)
-    earlier = query_of(request, "before", page[0]) if page and ends[0] else ""
-    return Walked(page, earlier, query_of(request, "after", page[-1]) if page and ends[1] else "")
+    earlier = _query(request, "before", _place(page[0])) if page and ends[0] else ""
+    return Walked(page, earlier, _query(request, "after", _place(page[-1])) if page and ends[1] else "")
 
 
 def _after_place(rows: QuerySet[M], place: "Cursor | None") -> QuerySet[M]:
@@ -108,15 +108,6 @@ def page_with(rows: QuerySet[M], row: M, *, size: int = PAGE) -> str:
     """Return the query of a page of `walked` that has the row: "" where that is the first page."""
     earlier = list(_newest(_before_place(rows, _place(row)))[:size])
     return f"?{urlencode({'after': _written(_place(earlier[0]))})}" if len(earlier) == size else ""
-
-
-def query_of(request: HttpRequest, name: str, row: Model) -> str:
-    """Return the query of the page of `walked` that begins or ends beside a row."""
-    query = request.GET.copy()
-    for one in ("before", "after"):
-        query.pop(one, None)
-    query[name] = _written(_place(row))
-    return f"?{query.urlencode()}"
 
 
 Cursor = tuple[dt.datetime, uuid.UUID]
@@ -142,10 +133,13 @@ def _place(row: Model) -> Cursor:
     return row.created_at, row.pk  # type: ignore[attr-defined]
 
 
-def _older(request: HttpRequest, place: Cursor) -> str:
-    """Return the query of the page that begins after a row."""
+def _query(request: HttpRequest, name: str, place: Cursor) -> str:
+    """Return the query of the page that ends before a place (`before`) or begins after it (`after`);
+    its other parts stay."""
     query = request.GET.copy()
-    query["before"] = _written(place)
+    for one in ("before", "after"):
+        query.pop(one, None)
+    query[name] = _written(place)
     return f"?{query.urlencode()}"
 
 

@@ -17,7 +17,7 @@ from apps.adapters.selectors import with_version_counts
 from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings.policies import preset_named
-from apps.keys.models import ApiKey
+from apps.keys.selectors import working_keys
 from apps.keys.tenant_limit import holding, in_words
 from kernel.errors import AttuneError
 from kernel.refusals import InOurWords
@@ -116,8 +116,7 @@ def _before_they_go(request: HttpRequest, place: Place, membership_id: uuid.UUID
     row = Membership.objects.select_related("user").filter(pk=membership_id).first()
     if row is None:
         raise Http404
-    keys = ApiKey.objects.filter(user_id=row.user_id, revoked_at=None)
-    n_keys = keys.exclude(expires_at__lte=timezone.now()).count()
+    n_keys = working_keys(row.user_id).count()
     return place.show(request, "member_out", section="members", member=row, n_keys=n_keys)
 
 

@@ -9,7 +9,6 @@ from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -18,7 +17,7 @@ from apps.accounts.models import Membership, Role, Tenant, User
 from apps.accounts.selectors import memberships_of
 from apps.dashboard.entrance import found_tenant
 from apps.dashboard.places import Place, tenant_page
-from apps.keys.models import ApiKey
+from apps.keys.selectors import working_keys
 from kernel.errors import AttuneError, Conflict
 from kernel.refusals import InOurWords
 from kernel.tenancy import system_scope
@@ -77,12 +76,11 @@ def leave(request: HttpRequest, place: Place) -> HttpResponse:
             return redirect("dashboard:leave", tenant=place.tenant.slug)
         messages.success(request, f"You have left {place.tenant.name}.")
         return redirect("dashboard:home")
-    keys = ApiKey.objects.filter(user=place.user, revoked_at=None).exclude(expires_at__lte=timezone.now())
     owners = Membership.objects.filter(role=Role.OWNER)
     return place.show(
         request,
         "leave",
         section="settings",
-        n_keys=keys.count(),
+        n_keys=working_keys(place.user.pk).count(),
         is_last_owner=place.owns and owners.count() == 1,
     )

@@ -19,6 +19,12 @@ from kernel.tenancy import tenant_scope
 
 NUMBERS = {"requests_per_minute": "requests", "tokens_per_minute": "tokens", "concurrent": "concurrent"}
 """Numbers of a limit, and what the settings and the gateway call each."""
+LABELS = {
+    "requests_per_minute": "Requests a minute",
+    "tokens_per_minute": "Tokens a minute, read and written",
+    "concurrent": "Requests at once",
+}
+"""What a person reads beside each."""
 
 
 def own_limit(tenant_id: uuid.UUID) -> Limit | None:

@@ -65,7 +65,6 @@ def ask_first(request: HttpRequest, place: Place, policy: Policy, days: int | No
         request,
         "settings_retention",
         section="settings",
-        tab="",
         policy=policy,
         days=days,
         taken=taken,

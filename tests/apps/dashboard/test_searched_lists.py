@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from apps.conversations.models import Session, TurnKind
 from apps.dashboard import sessions as page_of_sessions
-from apps.dashboard.lists import Listed, searched
+from apps.dashboard.lists import Listed, listed, searched
 from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
 from tests.apps.dashboard.conftest import browser
@@ -96,3 +96,13 @@ def test_what_an_index_answers_is_not_searched(
     page = browser(acme.user).get(f"{HERE}?policy={acme.policy.pk}&within=7d").content.decode()
     assert all(str(one.pk) in page for one in eight)
     assert "looked through" not in page
+
+
+def test_the_way_to_older_rows_names_one_place_and_keeps_the_rest(acme: Rows, eight: list[Session]) -> None:
+    del eight
+    with tenant_scope(acme.tenant.pk):
+        request = RequestFactory().get("/", {"kind": "live", "after": "somewhere", "before": ""})
+        page = listed(request, Session.objects.all(), size=3)
+    last = page.rows[-1]
+    place = f"{last.created_at.isoformat()}~{last.pk}"
+    assert QueryDict(page.older.removeprefix("?")).dict() == {"kind": "live", "before": place}
