@@ -38,7 +38,7 @@ def invite(*, tenant: Tenant, email: str, role: Role, inviter: User, link: str) 
         # two who invite at once: one after the other
         Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
         if not _may_ask(inviter=inviter.pk, role=role):
-            raise Forbidden(f"You may ask nobody in as {role.value}.", field="role")
+            raise Forbidden(f"You may ask nobody in as {role.value}. An owner may.", field="role")
         if Membership.objects.filter(user__email=address).exists():
             raise Conflict(f"{address} is a member already", field="email")
         others = Invitation.objects.filter(stands(), accepted_at=None).exclude(email=address)

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts.models import LONGEST_PAUSE_REASON, Tenant
+from apps.accounts.templatetags.operators import operators_plain
 from kernel import audit
 from kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
 from kernel.tenancy import tenant_scope
@@ -29,7 +30,10 @@ def pause_tenant(*, tenant_id: uuid.UUID, reason: str, actor: str) -> Tenant:
     with tenant_scope(tenant_id), transaction.atomic():
         tenant = _locked(tenant_id)
         if tenant.paused_at is not None:
-            raise Conflict(f"{tenant.slug} is paused already: {tenant.pause_reason}")
+            raise Conflict(
+                f"The tenant {tenant.slug} is paused already: {_ended(tenant.pause_reason)} "
+                "Resume it first to give another reason."
+            )
         tenant.paused_at, tenant.pause_reason = timezone.now(), words
         tenant.save(update_fields=["paused_at", "pause_reason"])
         audit.record(
@@ -50,7 +54,7 @@ def resume_tenant(*, tenant_id: uuid.UUID, reason: str, actor: str) -> Tenant:
     with tenant_scope(tenant_id), transaction.atomic():
         tenant = _locked(tenant_id)
         if tenant.paused_at is None:
-            raise Conflict(f"{tenant.slug} is not paused")
+            raise Conflict(f"The tenant {tenant.slug} is not paused. There is nothing to resume.")
         detail = {"reason": reason, "was": tenant.pause_reason, "since": tenant.paused_at.isoformat()}
         tenant.paused_at, tenant.pause_reason = None, ""
         tenant.save(update_fields=["paused_at", "pause_reason"])
@@ -83,11 +87,19 @@ def refuse(reason: str | None) -> None:
     """Raise Forbidden (`tenant_paused`) where there is a reason:
     what the gateway's look-up says of the tenant."""
     if reason:
-        raise Forbidden(f"this tenant is paused: {reason}", code=CODE)
+        raise Forbidden(
+            f"This tenant is paused: {_ended(reason)} Ask {operators_plain()}.",
+            code=CODE,
+        )
+
+
+def _ended(reason: str) -> str:
+    """Return a reason as the end of a sentence, which an operator may have ended already."""
+    return reason if reason.endswith((".", "!", "?", "…")) else f"{reason}."
 
 
 def _locked(tenant_id: uuid.UUID) -> Tenant:
     tenant = Tenant.objects.select_for_update(no_key=True).filter(pk=tenant_id).first()
     if tenant is None:
-        raise NotFound("there is no such tenant")
+        raise NotFound("There is no such tenant.")
     return tenant

@@ -13,7 +13,7 @@ def policy_of(policy_id: uuid.UUID, *, field: str | None = None) -> Policy:
     """Return a policy of the tenant in scope. Raises NotFound, which names `field`."""
     policy = Policy.objects.filter(pk=policy_id).first()
     if policy is None:
-        raise NotFound("There is no such policy.", field=field)
+        raise NotFound("There is no such policy. `GET /api/policies` lists them.", field=field)
     return policy
 
 

@@ -58,7 +58,9 @@ def found_another(user: User, name: str) -> Tenant:
             User.objects.select_for_update(no_key=True).get(pk=user.pk)  # two at once: one after the other
             owned = Membership.objects.filter(user=user, role=Role.OWNER).count()
         if owned >= MOST_OWNED:
-            raise Conflict(f"You own {MOST_OWNED} tenants, which is the most. Leave one first.")
+            raise Conflict(
+                f"You own {MOST_OWNED} tenants, which is the most. Make somebody else owner of one, then leave it."
+            )
         return found_tenant(user, name)
 
 

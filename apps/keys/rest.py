@@ -32,7 +32,9 @@ class KeyAuthentication(BaseAuthentication):
         caller = authenticate(header)
         manages = KeyScope.MANAGE.value in caller.scopes
         if not manages and KeyScope.READ.value not in caller.scopes:
-            raise Forbidden("This key lacks the scope `read`.", code="insufficient_scope")
+            raise Forbidden(
+                "This key lacks the scope `read`. Make another under Keys.", code="insufficient_scope"
+            )
         with tenant_scope(caller.tenant_id):
             membership = Membership.objects.select_related("user").filter(user_id=caller.user_id).first()
         if membership is None:  # taken out since the key was looked up

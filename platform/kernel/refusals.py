@@ -24,7 +24,7 @@ _OF_ANY: Mapping[str, str] = {
     "min_value": "at least %(limit_value)s. Give a larger number.",
     "not_a_list": "this is no list. Give one.",
     "null": "this may not be null. Give a value, or leave it out.",
-    "null_characters_not_allowed": "it holds a character that cannot be kept. Type it once more.",
+    "null_characters_not_allowed": "it holds a character that cannot be kept. Take it out.",
     "required": "this is empty. Fill it in.",
 }
 _OF_KIND: Mapping[tuple[str, str], str] = {

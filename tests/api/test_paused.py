@@ -43,7 +43,10 @@ def test_every_route_says_that_the_tenant_is_paused(
     pause(somebody)
     answer = http.request(method, path, json=body, headers=somebody.headers)
     error = refused(answer, 403, "tenant_paused", None)
-    assert (error["message"], error["type"]) == ("this tenant is paused: unpaid bills", "permission_error")
+    assert (error["message"], error["type"]) == (
+        "This tenant is paused: unpaid bills. Ask whoever runs this installation.",
+        "permission_error",
+    )
     assert (engine.requests, somebody.turns()) == ([], [])
     wrong = {"Authorization": f"Bearer {somebody.secret[:-1]}x"}  # who has no key learns nothing of it
     assert http.request(method, path, json=body, headers=wrong).status_code == 401

@@ -69,7 +69,8 @@ def test_rollouts_are_refused_before_generation_while_training_is_behind(
         assert chat(f"task {more}", headers=environment).status_code == 200
         assert left(somebody) == more
     answer = chat("one too many", headers=environment)
-    refused(answer, 429, "rollout_capacity", None)
+    error = refused(answer, 429, "rollout_capacity", None)
+    assert error["message"].endswith(" is enough for now. Ask again in 5 seconds.")
     assert answer.json()["error"]["type"] == "rate_limit_error"
     assert answer.headers["retry-after"] == "5"
     assert len(engine.requests) == len(somebody.turns()) == 3

@@ -178,7 +178,7 @@ def test_fewer_days_ask_first_and_the_data_page_says_what_went(
         expect(page.get_by_role("heading", level=1)).to_have_text("Keep sessions of default for 3 days only?")
         eyes.see("settings-retention")
         assert days_of(acme) is None
-        page.get_by_role("link", name="Leave it").click()
+        page.get_by_role("link", name="Keep it as it is").click()
         assert days_of(acme) is None
         page.get_by_label("Days without a turn; empty: kept for good").fill("3")
         page.locator("#retention-retention_days").press("Enter")

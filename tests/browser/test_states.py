@@ -79,7 +79,7 @@ def test_making_a_policy_and_a_tenant_and_leaving_one(acme: Rows, web: str, chro
     with looking(chromium, web, user=somebody("guest@example.org", acme.tenant, Role.MEMBER)) as eyes:
         eyes.at("leave", f"{HERE}/leave")
         eyes.page.goto(f"{HERE}/leave")
-        eyes.page.get_by_role("button", name="Leave it").click()
+        eyes.page.get_by_role("button", name="Leave the tenant").click()
         eyes.page.get_by_role("heading", name="No tenant yet").wait_for()
 
 

@@ -201,7 +201,10 @@ def test_a_paused_tenant_is_read_and_begins_nothing(acme: Rows, owner: Api) -> N
     for path, body in (("runs", asked), (f"runs/{run}/resume", None)):
         answer = owner.ask("POST", path, body)
         refused(answer, 403, "tenant_paused")
-        assert answer.json()["detail"] == "this tenant is paused: unpaid bills"
+        assert (
+            answer.json()["detail"]
+            == "This tenant is paused: unpaid bills. Ask whoever runs this installation."
+        )
     shown = owner.get("tenant")
     assert (shown["pause_reason"], shown["paused_at"] is not None) == ("unpaid bills", True)
     for path in ("sessions", "turns", "runs", f"runs/{run}", "versions", "policies", "samples"):

@@ -149,7 +149,8 @@ def admitting(
         )
         if answer.get("full"):
             raise RateLimited(
-                "Training is behind: what this policy has under way and waiting is enough for now.",
+                "Training is behind: what this policy has under way and waiting is enough for now. "
+                f"Ask again in {ROLLOUT_RETRY_S:g} seconds.",
                 code="rollout_capacity",
                 retry_after_s=ROLLOUT_RETRY_S,
             )

@@ -183,7 +183,7 @@ def limits(key: Any) -> str:
         "tokens/min": limit.tokens_per_minute,
         "at once": limit.concurrent,
     }
-    said = [f"{value or 'no limit of'} {unit}" for unit, value in values.items() if value is not None]
+    said = [f"{value or 'any number of'} {unit}" for unit, value in values.items() if value is not None]
     return ", ".join(said) or "defaults"
 
 

@@ -104,7 +104,7 @@ class ScopedView(APIView):
             response = self.again(wish.made)
         except NotFound:
             raise Conflict(
-                "What this idempotency key made is gone.",
+                "What this idempotency key made is gone. Ask under another key to make it anew.",
                 field=wishes.HEADER,
                 code="made_is_gone",
                 detail={"made": str(wish.made)},

@@ -54,7 +54,9 @@ def find(asked: Asked) -> Wish | None:
     ).first()
     if found is not None and bytes(found.request_mac) != asked.mac:
         raise Conflict(
-            "This idempotency key was used for another request.", field=HEADER, code="idempotency_key_reused"
+            "This idempotency key was used for another request. Use a new key.",
+            field=HEADER,
+            code="idempotency_key_reused",
         )
     return found
 

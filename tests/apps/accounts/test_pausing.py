@@ -3,6 +3,7 @@
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
+from pytest_django.fixtures import SettingsWrapper
 
 from apps.accounts import pausing
 from apps.accounts.models import Tenant
@@ -28,17 +29,33 @@ def test_it_is_paused_once_and_resumed_once(somebody: Somebody) -> None:
     tenant_id = somebody.tenant.pk
     paused = pausing.pause_tenant(reason=" unpaid\n bills\x00 ", tenant_id=tenant_id, actor="user:1")
     assert (paused.is_paused, paused.pause_reason) == (True, "unpaid bills")
-    with pytest.raises(Conflict, match="acme is paused already: unpaid bills"):
+    with pytest.raises(
+        Conflict,
+        match=r"^The tenant acme is paused already: unpaid bills\. Resume it first to give another reason\.$",
+    ):
         pausing.pause_tenant(reason="again", tenant_id=tenant_id, actor="user:1")
-    with pytest.raises(Forbidden, match=r"^this tenant is paused: unpaid bills$") as refused:
+    with pytest.raises(
+        Forbidden, match=r"^This tenant is paused: unpaid bills\. Ask whoever runs this installation\.$"
+    ) as refused:
         pausing.refuse_while_paused(somebody.tenant.pk)
     assert refused.value.code == "tenant_paused"
     resumed = pausing.resume_tenant(reason="paid", tenant_id=tenant_id, actor="user:1")
     assert (resumed.is_paused, resumed.pause_reason) == (False, "")
     pausing.refuse_while_paused(somebody.tenant.pk)
-    with pytest.raises(Conflict, match="acme is not paused"):
+    with pytest.raises(Conflict, match=r"^The tenant acme is not paused\. There is nothing to resume\.$"):
         pausing.resume_tenant(reason="paid", tenant_id=tenant_id, actor="user:1")
     assert acts(somebody) == [("tenant.pause", "unpaid bills"), ("tenant.resume", "paid")]
+
+
+@pytest.mark.parametrize("reason", ["Unpaid.", "Unpaid!"])
+def test_a_refusal_names_whom_to_ask_and_ends_a_reason_once(
+    somebody: Somebody, settings: SettingsWrapper, reason: str
+) -> None:
+    settings.OPERATOR_CONTACT = "ops@example.org"
+    pausing.pause_tenant(tenant_id=somebody.tenant.pk, reason=reason, actor="user:1")
+    with pytest.raises(Forbidden) as refused:
+        pausing.refuse_while_paused(somebody.tenant.pk)
+    assert refused.value.message == f"This tenant is paused: {reason} Ask ops@example.org."
 
 
 @pytest.mark.parametrize("reason", ["", " \n\x00", "x" * 401])

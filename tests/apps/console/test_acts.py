@@ -288,7 +288,7 @@ def test_a_tenant_is_paused_and_resumed(acme: Rows, console: Client, boss: User)
     assert "/act/pause/" not in shown
     assert "unpaid bills" in shown
     again = console.post(act_url(acme.tenant, "pause"), WHY, follow=True).content.decode()
-    assert "not done. acme is paused already: unpaid bills" in again
+    assert "not done. The tenant acme is paused already: unpaid bills. Resume it first" in again
 
     assert "acme is paused: unpaid bills." in console.get(act_url(acme.tenant, "resume")).content.decode()
     console.post(act_url(acme.tenant, "resume"), {"reason": "paid"})

@@ -96,7 +96,7 @@ def test_a_keys_limits_are_set_by_who_manages_within_bounds(acme: Rows, settings
     assert "Tokens a minute, read and written: this is no whole number. Give one, such as 7." in wrong
     answer = client.post(path, {"requests_per_minute": "", "tokens_per_minute": "5000", "concurrent": "0"})
     assert answer["Location"] == "/t/acme/keys"
-    assert "5000 tokens/min, no limit of at once" in text_of(client, "/t/acme/keys")
+    assert "5000 tokens/min, any number of at once" in text_of(client, "/t/acme/keys")
     with tenant_scope(acme.tenant.pk):
         limit = Limit.objects.get(key=acme.key)
     assert (limit.requests_per_minute, limit.tokens_per_minute, limit.concurrent) == (None, 5000, 0)
@@ -292,7 +292,7 @@ def test_every_page_of_a_paused_tenant_says_so(acme: Rows) -> None:
         Sample.objects.filter(pk=acme.sample.pk).update(state=SampleState.READY, run=None, consumed_at=None)
         runs = TrainingRun.objects.count()
     answer = client.post(f"/t/acme/policies/{acme.policy.pk}/train", follow=True).content.decode()
-    assert escape("this tenant is paused: <b>unpaid</b> bills") in answer
+    assert escape("This tenant is paused: <b>unpaid</b> bills. Ask whoever runs this installation.") in answer
     with tenant_scope(acme.tenant.pk):
         assert TrainingRun.objects.count() == runs
     resume_tenant(tenant_id=acme.tenant.pk, reason="paid", actor="user:1")
