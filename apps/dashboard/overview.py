@@ -22,6 +22,7 @@ from apps.dashboard.metrics import RANGES, moves, points, traffic
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.rollups.histogram import ERROR
 from apps.dashboard.sheets import sheet
+from apps.learning.drift.selectors import with_pauses
 
 
 @never_cache
@@ -42,7 +43,7 @@ def overview(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the tenant's traffic, its policies, and how to ask for the first time."""
     span = chosen_word(request, "range", list(RANGES)) or "7d"
     now = timezone.now()
-    policies = list(with_version_counts(Policy.objects.select_related("live")).order_by("name"))
+    policies = list(with_pauses(with_version_counts(Policy.objects.select_related("live"))).order_by("name"))
     policy = _policy(policies, chosen_id(request, "policy"))
     of = policy.pk if policy else None
     seen = traffic(place.tenant.pk, span, now, of)

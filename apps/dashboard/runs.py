@@ -18,6 +18,7 @@ from apps.dashboard.lists import chosen_id, chosen_word, listed
 from apps.dashboard.measures import main_measures, measures
 from apps.dashboard.places import Place, tenant_page
 from apps.learning import runs as services
+from apps.learning.drift.selectors import with_pauses
 from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, TrainingRun
 from apps.learning.selectors import with_ready_counts, with_sample_counts
 from kernel.errors import AttuneError
@@ -36,7 +37,7 @@ def runs(request: HttpRequest, place: Place) -> HttpResponse:
         rows = rows.filter(policy_id=policy)
     if state:
         rows = rows.filter(state=state)
-    policies = list(with_ready_counts(Policy.objects.order_by("name")))
+    policies = list(with_pauses(with_ready_counts(Policy.objects.order_by("name"))))
     charted = policy or (policies[0].pk if policies else None)
     return place.show(
         request,
@@ -127,7 +128,9 @@ def _shown(place: Place, run: TrainingRun) -> dict[str, Any]:
 
 def _curves(run: TrainingRun) -> dict[str, Any]:
     """Return the charts of the steps that led to a run, its own last."""
-    return curves(run.policy_id, until=run.created_at, here=run.version.number if run.version else None)
+    here = run.version.number if run.version else None
+    drawn = curves(run.policy_id, until=run.created_at, here=here)
+    return {**drawn, "open": run.state in OPEN_RUN_STATES}
 
 
 @require_safe

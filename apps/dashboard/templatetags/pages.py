@@ -138,10 +138,12 @@ def brief(detail: Any) -> str:
 
 @register.filter
 def took(run: TrainingRun) -> str:
-    """Return how long a run has worked, or worked."""
+    """Return how long a run worked, or has worked so far."""
     if run.started_at is None:
         return "-"
-    return _span((run.finished_at or timezone.now()) - run.started_at)
+    if run.finished_at is None:
+        return f"{_span(timezone.now() - run.started_at)} so far"
+    return _span(run.finished_at - run.started_at)
 
 
 @register.filter

@@ -4,8 +4,12 @@ import datetime as dt
 import uuid
 from dataclasses import dataclass, field, replace
 
+from django.db.models import OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
+
+from apps.adapters.models import Policy
 from apps.learning.drift.bounds import BOUNDS, Bound
-from apps.learning.drift.models import Crossing, DriftReading, Gauge
+from apps.learning.drift.models import Crossing, DriftReading, Gauge, TrainingPause
 
 READINGS = 100  # of a gauge, the newest
 
@@ -70,3 +74,9 @@ def crossings(policy_id: uuid.UUID, *, limit: int = 20) -> list[Crossing]:
         .select_related("reading", "version")
         .order_by("-created_at")[:limit]
     )
+
+
+def with_pauses(policies: QuerySet[Policy]) -> QuerySet[Policy]:
+    """Add `pause_reason`, why training of each stands still, or ""."""
+    open_ = TrainingPause.objects.filter(policy=OuterRef("pk"), resumed_at=None).values("reason")[:1]
+    return policies.annotate(pause_reason=Coalesce(Subquery(open_), Value("")))

@@ -28,6 +28,20 @@
     [1, "{HH}:{mm}:{ss}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
   ];
 
+  function spread(_, from, to) {
+    // the library would draw what is 0 throughout within 0 to 100
+    return from === 0 && to === 0 ? [0, 1] : uPlot.rangeNum(from, to, 0.1, true);
+  }
+
+  function heights(_, splits, __, ___, step) {
+    // what the y axis says: digits enough to tell a tick from the next, which the library ends at a thousandth
+    return splits.map((value) => {
+      if (value === null || step >= 0.001) return value?.toLocaleString(undefined, {maximumFractionDigits: 3}) ?? null;
+      const digits = value && Math.floor(Math.log10(Math.abs(value))) - Math.floor(Math.log10(step)) + 2;
+      return Number(value.toPrecision(Math.min(Math.max(digits, 1), 15))).toString();
+    });
+  }
+
   function draw(name, times, lines, options = {}) {
     const place = document.querySelector(`[data-chart="${name}"]`);
     if (!place) return;
@@ -39,7 +53,7 @@
       return;
     }
     if (!lines.some((line) => line.values.some((value) => value !== null))) {
-      place.textContent = "Nothing was measured.";
+      place.textContent = data.open ? "Nothing is measured yet." : "Nothing was measured.";
       return;
     }
     place.textContent = "";
@@ -53,8 +67,8 @@
       padding: [marks ? 8 + 2 * LABELS : null, 24, null, null], // above: the marks' words; right: half of the last tick's
       legend: {live: true},
       cursor: {points: {size: 6}},
-      scales: {x: options.time === false ? {time: false} : {time: true, range: (plot, from, to) => around(from, (plot.data?.[0] ?? times).length === 1 ? from : to, made.options)}, y: {range: options.range}},
-      axes: [options.time === false ? {...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]} : {...axis, values: ticks}, {...axis, size: 56}],
+      scales: {x: options.time === false ? {time: false} : {time: true, range: (plot, from, to) => around(from, (plot.data?.[0] ?? times).length === 1 ? from : to, made.options)}, y: {range: options.range ?? spread}},
+      axes: [options.time === false ? {...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]} : {...axis, values: ticks}, {...axis, size: 56, values: heights}],
       series: [first(made), ...lines.map((line) => ({
         label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, points: {show: options.points ?? (!line.dash && times.length < 60), size: 5},
         spanGaps: true, value: (_, value) => value === null ? "-" : Number(value.toPrecision(4)).toString(),

@@ -1,9 +1,10 @@
 """A tenant is paused with a reason and resumed, once, and both leave a row in the audit log."""
 
+from typing import Any
+
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
-from pytest_django.fixtures import SettingsWrapper
 
 from apps.accounts import pausing
 from apps.accounts.models import Tenant
@@ -49,7 +50,7 @@ def test_it_is_paused_once_and_resumed_once(somebody: Somebody) -> None:
 
 @pytest.mark.parametrize("reason", ["Unpaid.", "Unpaid!"])
 def test_a_refusal_names_whom_to_ask_and_ends_a_reason_once(
-    somebody: Somebody, settings: SettingsWrapper, reason: str
+    somebody: Somebody, settings: Any, reason: str
 ) -> None:
     settings.OPERATOR_CONTACT = "ops@example.org"
     pausing.pause_tenant(tenant_id=somebody.tenant.pk, reason=reason, actor="user:1")

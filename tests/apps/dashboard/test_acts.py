@@ -292,6 +292,9 @@ def test_every_page_of_a_paused_tenant_says_so(acme: Rows) -> None:
         Sample.objects.filter(pk=acme.sample.pk).update(state=SampleState.READY, run=None, consumed_at=None)
         runs = TrainingRun.objects.count()
     answer = client.post(f"/t/acme/policies/{acme.policy.pk}/train", follow=True).content.decode()
+    first = text_of(client, "/t/acme/")
+    assert "ask whoever runs this installation" in first
+    assert not [offer for offer in ("curl", "Make a key", "New policy") if offer in first]
     assert escape("This tenant is paused: <b>unpaid</b> bills. Ask whoever runs this installation.") in answer
     with tenant_scope(acme.tenant.pk):
         assert TrainingRun.objects.count() == runs

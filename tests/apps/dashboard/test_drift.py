@@ -16,6 +16,7 @@ from apps.adapters.models import Policy
 from apps.judging.reasons import Reason
 from apps.learning.drift import pauses
 from apps.learning.drift.models import Crossing, DriftReading, TrainingPause
+from apps.learning.models import Sample, SampleState
 from kernel.models import AuditEntry
 from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows, fill
@@ -107,6 +108,33 @@ def test_who_may_resume(acme: Rows, role: Role) -> None:
         assert all(str(actor).startswith("user:") for actor, _ in audited)
     if may:
         assert "Training goes on with the next batch." in text_of(client, f"{PATH}?policy={acme.policy.pk}")
+
+
+@pytest.mark.parametrize("path", ["/t/acme/", "/t/acme/runs"])
+def test_a_pause_is_said_where_learning_is_shown_and_asked_for(acme: Rows, path: str) -> None:
+    client = browser(acme.user)
+    with tenant_scope(acme.tenant.pk):
+        Sample.objects.filter(pk=acme.sample.pk).update(state=SampleState.READY, run=None, consumed_at=None)
+    drift = f'href="{PATH}?policy={acme.policy.pk}"'
+    before = client.get(path).content.decode()
+    assert drift not in before
+    with CaptureQueriesContext(connection) as unpaused:
+        client.get(path)
+    paused(acme, "k3 is <0.75")
+    with CaptureQueriesContext(connection) as seen:
+        page = client.get(path).content.decode()
+    assert len(seen) == len(unpaused)
+    assert page.count(drift) == 1
+    if path.endswith("runs"):
+        assert "Train on them now" in before
+        assert "Train on them now" not in page
+        assert "Training is paused</a>: k3 is &lt;0.75" in page
+    else:
+        assert "<dt>Learning</dt><dd>on</dd>" in before
+        assert f"<dt>Learning</dt><dd><a {drift}>paused</a></dd>" in page
+    with tenant_scope(acme.tenant.pk):
+        pauses.resume(policy_id=acme.policy.pk, actor="user:1", reason="seen to")
+    assert client.get(path).content.decode().count(drift) == 0
 
 
 def test_resumed_twice_and_paused_twice_is_said(acme: Rows) -> None:

@@ -1,5 +1,6 @@
 """What the pages of training runs say in words, and how they are followed while a run is under way."""
 
+import datetime as dt
 import json
 import re
 from typing import Any
@@ -44,6 +45,29 @@ def step(rows: Rows, number: int, loss: float) -> TrainingRun:
             started_at=timezone.now(),
             finished_at=timezone.now(),
         )
+
+
+def test_a_run_under_way_says_what_it_took_so_far_and_that_it_has_begun(acme: Rows) -> None:
+    client, url = browser(acme.user), f"/t/acme/runs/{acme.run.pk}"
+    begun = timezone.now() - dt.timedelta(seconds=40)
+    for state, said, unsaid in (
+        (RunState.QUEUED, "It has not begun.", "so far"),
+        (RunState.RUNNING, " so far", "It has not begun."),
+    ):
+        with tenant_scope(acme.tenant.pk):
+            TrainingRun.objects.filter(pk=acme.run.pk).update(
+                state=state,
+                config={},
+                config_number=None,
+                finished_at=None,
+                started_at=None if state == RunState.QUEUED else begun,
+            )
+        page = text_of(client, url)
+        assert said in page
+        assert unsaid not in page
+    found = CHART.search(client.get(url).content.decode())
+    assert found is not None
+    assert json.loads(found[1])["open"] is True
 
 
 def test_every_measure_of_the_trainer_has_words() -> None:

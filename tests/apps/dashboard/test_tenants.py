@@ -63,7 +63,7 @@ def test_who_belongs_to_none_begins_there(db: None) -> None:
         ("", "Name: this is empty. Fill it in."),
         ("  ", "Name: this is empty. Fill it in."),
         ("x" * 121, "Name: at most 120 characters, and this has 121. Make it shorter."),
-        ("a\x00b", "Type it once more."),
+        ("a\x00b", "Take it out."),
     ],
 )
 def test_a_name_that_is_none_is_refused_in_words(acme: Rows, name: str, said: str) -> None:
