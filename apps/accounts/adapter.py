@@ -1,5 +1,6 @@
 """How django-allauth behaves here."""
 
+import datetime as dt
 from typing import Any, ClassVar
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -10,6 +11,7 @@ from django.http import HttpRequest
 from apps.accounts import mails, words
 from apps.accounts.invitations import find
 
+CODES_LAST = dt.timedelta(minutes=15)  # the longest of allauth's; a browser waits for it
 INVITED = "invitation"  # where a browser's session keeps the token of the link that it came with
 
 
@@ -26,4 +28,5 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         """Write a mail down for a worker to bring: a mail server that is away holds up no page."""
         around = {"request": self.request, "email": email, "current_site": get_current_site(self.request)}
         message = self.render_mail(template_prefix, email, {**around, **context})
-        mails.post(kind=template_prefix, to=email, subject=message.subject, text=message.body)
+        lasts = CODES_LAST if "code" in context else mails.LINKS_LAST
+        mails.post(kind=template_prefix, to=email, subject=message.subject, text=message.body, lasts=lasts)

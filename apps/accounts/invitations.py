@@ -68,6 +68,7 @@ def invite(*, tenant: Tenant, email: str, role: Role, inviter: User, link: str) 
             text=f"{inviter.email} asks you to join {_line(tenant.name)} as {role.label.lower()}.\n\n"
             f"{link.format(token=token)}\n\n"
             f"The link works once, until {invitation.expires_at:%Y-%m-%d %H:%M} UTC.\n",
+            lasts=VALID_FOR,
         )
     return invitation
 

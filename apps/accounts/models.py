@@ -6,6 +6,7 @@ from django.contrib.auth.base_user import BaseUserManager
 from django.contrib.auth.models import AbstractUser
 from django.core.validators import RegexValidator
 from django.db import models
+from django.db.models.functions import Now
 
 from apps.accounts.names import LONGEST_END_USER
 from kernel.ids import uuid7
@@ -135,7 +136,7 @@ class Invitation(TenantModel):
 
 
 class MailState(models.TextChoices):
-    """The life of a mail; a dead one was tried for hours."""
+    """The life of a mail; a dead one was tried for hours, and can be replayed while it has its words."""
 
     PENDING = "pending"
     SENT = "sent"
@@ -143,7 +144,7 @@ class MailState(models.TextChoices):
 
 
 class Mail(models.Model):
-    """A mail to a person on its way. What it says is sealed, and only here until it is over."""
+    """A mail to a person on its way. What it says is sealed, and only here while somebody may need it."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -154,8 +155,14 @@ class Mail(models.Model):
     attempts = models.PositiveIntegerField(
         default=0, help_text="Claims so far; an older holder's result counts for nothing."
     )
+    retries = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Failures since it was written or replayed."
+    )
     due_at = models.DateTimeField()
     claimed_until = models.DateTimeField(null=True)
+    words_until = models.DateTimeField(
+        db_default=Now(), help_text="When what it says has ended; a dead mail keeps its words until then."
+    )
     reason = models.CharField(max_length=300, blank=True, help_text="Why the last attempt came to nothing.")
 
     class Meta:
@@ -163,12 +170,14 @@ class Mail(models.Model):
             models.CheckConstraint(condition=models.Q(state__in=MailState.values), name="mail_state_known"),
             models.CheckConstraint(
                 condition=(models.Q(state=MailState.PENDING) & ~models.Q(sealed=""))
-                | (~models.Q(state=MailState.PENDING) & models.Q(sealed="", claimed_until__isnull=True)),
-                name="mail_keeps_its_words_while_pending",
+                | models.Q(state=MailState.SENT, sealed="", claimed_until__isnull=True)
+                | models.Q(state=MailState.DEAD, claimed_until__isnull=True),
+                name="mail_keeps_its_words_until_it_is_sent",
             ),
         ]
         indexes = [
-            models.Index(fields=["due_at"], condition=models.Q(state=MailState.PENDING), name="mail_due")
+            models.Index(fields=["due_at"], condition=models.Q(state=MailState.PENDING), name="mail_due"),
+            models.Index(fields=["words_until"], condition=models.Q(state=MailState.DEAD), name="mail_dead"),
         ]
 
     def __str__(self) -> str:

@@ -11,6 +11,8 @@ from django.db.models import Avg, Count, F, Min, Q, Sum
 from django.http import HttpRequest
 from django.utils import timezone
 
+from apps.accounts.mails import replayable
+from apps.accounts.models import Mail, MailState
 from apps.adapters.models import AdapterVersion, Policy
 from apps.alerts.models import Alert, Delivery, DeliveryState, Severity
 from apps.conversations.models import PromptSource, Turn, TurnKind, TurnState
@@ -177,13 +179,21 @@ def _alerts(now: dt.datetime) -> dict[str, Any]:
         warning=Count("pk", filter=Q(severity=Severity.WARNING)),
     )
     dead = Delivery.objects.filter(state=DeliveryState.DEAD).count()
+    lost = Mail.objects.filter(state=MailState.DEAD).aggregate(
+        dead_mails=Count("pk"), replayable=Count("pk", filter=replayable(now))
+    )
+    waits = {
+        "warnings within a day": found["warning"],
+        "dead deliveries": dead,
+        "dead mails to replay": lost["replayable"],
+    }
     if found["critical"]:
         health = Health("failing", f"{found['critical']} critical within a day")
-    elif found["warning"] or dead:
-        health = Health("slow", f"{found['warning']} warnings within a day, {dead} dead deliveries")
+    elif any(waits.values()):
+        health = Health("slow", ", ".join(f"{number} {what}" for what, number in waits.items() if number))
     else:
         health = WELL
-    return {**found, "dead": dead, "health": health}
+    return {**found, **lost, "dead": dead, "health": health}
 
 
 def _leases(now: dt.datetime) -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ _TONE = {
     "loading": "wait",
     "draining": "wait",
     "delivered": "good",
+    "sent": "good",
     "info": "calm",
     "warning": "wait",
     "critical": "bad",

@@ -19,7 +19,7 @@ from apps.console.admin.paging import FirstPages, FirstPagesList, Made
 from apps.console.forms import ReasonForm
 from kernel import audit
 from kernel.errors import AttuneError
-from kernel.tenancy import tenant_scope
+from kernel.tenancy import system_scope, tenant_scope
 
 if TYPE_CHECKING:  # unfold's class is this one with another look, and is not typed
     _ModelAdmin = admin.ModelAdmin[Any]
@@ -153,8 +153,8 @@ class ConsoleAdmin(_ModelAdmin):
         """Return what `panels_template` shows below the row's fields."""
         return {}
 
-    def tenant_of(self, row: Any) -> uuid.UUID:
-        """Return whose row it is: an act is done in that tenant's scope."""
+    def tenant_of(self, row: Any) -> uuid.UUID | None:
+        """Return whose row it is: an act is done in that tenant's scope, and on a row of none in all."""
         tenant_id: uuid.UUID = row.tenant_id
         return tenant_id
 
@@ -231,7 +231,11 @@ class ConsoleAdmin(_ModelAdmin):
         # no transaction around it: the service owns one, with its own audit row,
         # and may wait for engines before it
         tenant_id = self.tenant_of(row)
-        with tenant_scope(tenant_id):
+        with (
+            system_scope(f"an act on {self.opts.model_name}")
+            if tenant_id is None
+            else tenant_scope(tenant_id)
+        ):
             try:
                 outcome = act.do(row, actor(request), reason, **others)
                 messages.success(request, f"{act.label}: {outcome}")

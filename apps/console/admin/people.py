@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from apps.accounts import pausing
-from apps.accounts.models import EndUser, Mail, Membership, Tenant, User
+from apps.accounts.models import EndUser, Membership, Tenant, User
 from apps.adapters.models import Policy
 from apps.console import show
 from apps.console.admin.base import Act, ConsoleAdmin
@@ -212,24 +212,6 @@ class MembershipAdmin(ConsoleAdmin):
     search_fields = ("user__email", "tenant__slug")
     ordering = ("tenant__slug", "user__email")
     fields = ("tenant", "user", "role", "created_at")
-
-
-@admin.register(Mail)
-class MailAdmin(ConsoleAdmin):
-    """Mails to people, without what they say: it may open an account."""
-
-    fills = "Signing up, an invitation, a lost password and each change of an account send one."
-    list_display = ("kind", "recipient", "state_chip", "attempts", "reason", "due_at", "created_at")
-    list_filter = ("state",)
-    search_fields = ("=recipient",)
-    ordering = ("-id",)
-    heavy = ("sealed",)
-    fields = ("kind", "recipient", "state_chip", "attempts", "reason", "due_at", "created_at", "id")
-
-    @admin.display(description="state")
-    def state_chip(self, mail: Mail) -> SafeString:
-        """Return how it stands."""
-        return show.chip({"sent": "delivered"}.get(mail.state, mail.state))
 
 
 @admin.register(EndUser)

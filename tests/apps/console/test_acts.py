@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import Settings
 
-from apps.accounts.models import User
+from apps.accounts import mails
+from apps.accounts.models import Mail, User
 from apps.adapters.models import PointerMove, Policy
 from apps.alerts.models import Delivery, WebhookEndpoint
 from apps.engines.models import DesiredAdapter, Engine, LoadedAdapter, LoadState
@@ -248,6 +250,50 @@ def test_a_dead_delivery_is_replayed_and_an_endpoint_switched_off_and_on(
         "webhook.disable",
         "webhook.enable",
     ]
+
+
+def test_a_dead_mail_is_replayed_and_one_that_has_ended_is_not(
+    acme: Rows, console: Client, boss: User
+) -> None:
+    del acme
+    row = mails.post(kind="account/email/password_reset_key", to="ada@example.org", subject="a", text="b")
+    page = reverse("admin:accounts_mail_change", args=[row.pk])
+    assert "/act/replay/" not in console.get(page).content.decode()
+    Mail.objects.filter(pk=row.pk).update(state="dead", attempts=7, retries=6, reason="no such host")
+    assert "/act/replay/" in console.get(page).content.decode()
+    asked = console.get(act_url(row, "replay")).content.decode()
+    assert "This mail to ada@example.org is sent again from the start, with all its tries" in asked
+    assert acts_of(boss) == []
+    done = console.post(act_url(row, "replay"), WHY, follow=True).content.decode()
+    assert "Replay: it is tried again now, from the start." in done
+    assert "/act/replay/" not in done
+    row.refresh_from_db()
+    assert (row.state, row.attempts, row.retries, row.reason) == ("pending", 7, 0, "")
+    again = console.post(act_url(row, "replay"), WHY, follow=True).content.decode()
+    assert "Replay: not done. the mail is pending, only dead ones are replayed" in again
+
+    Mail.objects.filter(pk=row.pk).update(state="dead", words_until=timezone.now())
+    assert "/act/replay/" not in console.get(page).content.decode()
+    ended = console.post(act_url(row, "replay"), WHY, follow=True).content.decode()
+    assert "Replay: not done. what it said has ended; the person asks for another" in ended
+    assert [action for action, _ in acts_of(boss)] == [
+        *("mail.replay", "console.replay", "console.replay", "console.replay"),
+    ]
+
+
+def test_nobody_replays_a_mail_without_a_second_factor(
+    acme: Rows, console: Client, boss: User, settings: Settings
+) -> None:
+    row = mails.post(kind="test", to="ada@example.org", subject="a", text="b")
+    Mail.objects.filter(pk=row.pk).update(state="dead")
+    member = Client()
+    member.force_login(acme.user)
+    assert member.post(act_url(row, "replay"), WHY)["Location"].startswith("/console/login/")
+    settings.CONSOLE_REQUIRES_MFA = True
+    assert console.post(act_url(row, "replay"), WHY)["Location"] == "/accounts/2fa/"
+    row.refresh_from_db()
+    assert row.state == "dead"
+    assert acts_of(boss) == []
 
 
 def test_training_is_paused_and_resumed_from_the_policys_page(

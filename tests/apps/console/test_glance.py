@@ -9,7 +9,8 @@ from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from apps.accounts.models import Tenant
+from apps.accounts import mails
+from apps.accounts.models import Mail, Tenant
 from apps.alerts.models import Alert, Delivery, Severity
 from apps.console.home import WELL, at_a_glance
 from apps.conversations.models import Turn, TurnState
@@ -65,6 +66,19 @@ def test_what_is_late_failed_or_silent_is_said_with_why(acme: Rows) -> None:
     assert seen["judging"]["health"] == ("slow", "the oldest has waited for 30 minutes")
     assert seen["outbox"]["health"].why == "judge: the oldest has waited for 20 minutes"
     assert seen["fleet"]["health"].why == "none has answered within 60 s: nobody is served"
+
+
+def test_dead_mails_are_counted_and_those_that_can_be_replayed_asked_for(acme: Rows) -> None:
+    del acme
+    with system_scope("test"):
+        Alert.objects.all().delete()
+        Delivery.objects.all().delete()
+        for number in range(3):
+            row = mails.post(kind="test", to=f"{number}@example.org", subject="a", text="b")
+            Mail.objects.filter(pk=row.pk).update(state="dead", sealed="x" if number else "")
+    alerts = glance()["alerts"]
+    assert (alerts["dead_mails"], alerts["replayable"]) == (3, 2)
+    assert alerts["health"] == ("slow", "2 dead mails to replay")
 
 
 def test_what_a_paused_tenant_leaves_waiting_is_no_fault(acme: Rows) -> None:

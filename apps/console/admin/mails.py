@@ -1,0 +1,70 @@
+"""Mails to people: how each stands, and those that were given up once more."""
+
+import datetime as dt
+
+from django.contrib import admin
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from apps.accounts import mails
+from apps.accounts.models import Mail, MailState
+from apps.console import show
+from apps.console.admin.base import Act, ConsoleAdmin
+
+
+def _words_left(mail: Mail) -> bool:
+    return mail.state == MailState.DEAD and mail.sealed != "" and mail.words_until > timezone.now()
+
+
+def _replay(mail: Mail, who: str, why: str) -> str:
+    del why  # kept in the audit row
+    mails.replay(mail_id=mail.pk, actor=who)
+    return "it is tried again now, from the start."
+
+
+@admin.register(Mail)
+class MailAdmin(ConsoleAdmin):
+    """Mails to people, without what they say: it may open an account. Dead ones can be replayed."""
+
+    fills = "Signing up, an invitation, a lost password and each change of an account send one."
+    list_display = (
+        *("about", "recipient", "state_chip", "attempts", "reason"),
+        *("replayable_until", "due_at", "created_at"),
+    )
+    list_filter = ("state",)
+    search_fields = ("=recipient",)
+    ordering = ("-id",)
+    fields = (
+        *("about", "recipient", "state_chip", "attempts", "reason"),
+        *("replayable_until", "due_at", "created_at", "id"),
+    )
+    acts = (
+        Act(
+            name="replay",
+            label="Replay",
+            question=lambda mail: (
+                f"This mail to {mail.recipient} is sent again from the start, with all its tries, under the same "
+                f"Message-ID. What it says, a link perhaps, is good until {mail.words_until:%Y-%m-%d %H:%M} UTC."
+            ),
+            do=_replay,
+            offered=_words_left,
+        ),
+    )
+
+    def tenant_of(self, row: Mail) -> None:
+        """A mail is no tenant's."""
+
+    @admin.display(description="about")
+    def about(self, mail: Mail) -> str:
+        """Return what it is about, in words: the last part of its template's name."""
+        return mail.kind.rpartition("/")[2].replace("_", " ")
+
+    @admin.display(description="state")
+    def state_chip(self, mail: Mail) -> SafeString:
+        """Return how it stands."""
+        return show.chip(mail.state)
+
+    @admin.display(description="can be replayed until")
+    def replayable_until(self, mail: Mail) -> dt.datetime | None:
+        """Return when what a dead one says has ended; none where it has, or is not kept."""
+        return mail.words_until if _words_left(mail) else None
