@@ -60,6 +60,8 @@ def asker() -> Any:
         with connection.execute_wrapper(count):
             began = time.perf_counter()
             answer: Any = clients[face == "console"].get(path)
+            if answer.headers["Content-Type"].startswith("text/event-stream"):
+                raise RuntimeError(f"{path} is a stream, which has no end to wait for: it is no page")
             body = (
                 b"".join(answer) if answer.streaming else answer.content
             )  # a stream may be an asynchronous one

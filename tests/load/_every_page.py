@@ -14,6 +14,7 @@ LEFT_OUT = {
     "home": "leads to a tenant",
     "turn": "leads to a session",
     "first": "a stream",
+    "runs_events": "a stream",
     "run_events": "a stream",
     "turn_json": "one row, as JSON",
     "download": "a file",
