@@ -17,6 +17,7 @@ from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
 from apps.keys import services
 from apps.keys.models import LONGEST_NAME, ApiKey, KeyScope
+from apps.keys.selectors import with_roles
 from kernel.errors import AttuneError
 from kernel.refusals import InOurWords
 from kernel.rest.caller import Access
@@ -56,7 +57,7 @@ class NewKey(InOurWords):
 
 def _keys(place: Place) -> QuerySet[ApiKey]:
     """Return the keys that a person may see and end: their own, or everybody's for who manages the tenant."""
-    rows = ApiKey.objects.select_related("user", "limit").prefetch_related("policies__policy")
+    rows = with_roles(ApiKey.objects.select_related("user", "limit").prefetch_related("policies__policy"))
     return rows if place.manages else rows.filter(user_id=place.user.pk)
 
 

@@ -14,6 +14,7 @@ from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings.forms import complain
 from apps.keys import services
 from apps.keys.models import ApiKey, Limit
+from apps.keys.selectors import with_roles
 from apps.keys.tenant_limit import LABELS, NUMBERS, granted, own_limit, set_own_limit
 from kernel.errors import AttuneError
 from kernel.refusals import InOurWords
@@ -49,7 +50,7 @@ class LimitForm(InOurWords):
 @tenant_page(needs=Access.MANAGE)
 def key_limits(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpResponse:
     """Show what a key may ask; set it, from its next request on."""
-    key = ApiKey.objects.select_related("user", "limit").filter(pk=key_id).first()
+    key = with_roles(ApiKey.objects.select_related("user", "limit")).filter(pk=key_id).first()
     if key is None:
         raise Http404
     form = LimitForm(

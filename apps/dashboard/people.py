@@ -17,7 +17,7 @@ from apps.adapters.selectors import with_version_counts
 from apps.dashboard.lists import listed
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings.policies import preset_named
-from apps.keys.selectors import working_keys
+from apps.keys.selectors import n_held_back, working_keys
 from apps.keys.tenant_limit import holding, in_words
 from kernel.errors import AttuneError
 from kernel.refusals import InOurWords
@@ -96,13 +96,7 @@ def member(request: HttpRequest, place: Place, membership_id: uuid.UUID) -> Http
             services.remove_member(tenant_id=place.tenant.pk, membership_id=membership_id, actor=place.actor)
             messages.success(request, "Taken out. Their keys do nothing any more.")
         elif request.POST.get("role") in Role.values:
-            services.change_role(
-                tenant_id=place.tenant.pk,
-                membership_id=membership_id,
-                role=Role(request.POST["role"]),
-                actor=place.actor,
-            )
-            messages.success(request, "Changed.")
+            messages.success(request, _role_changed(place, membership_id, Role(request.POST["role"])))
         else:
             raise Http404
     except AttuneError as error:
@@ -110,6 +104,23 @@ def member(request: HttpRequest, place: Place, membership_id: uuid.UUID) -> Http
             raise Http404 from error
         messages.error(request, error.message)
     return redirect("dashboard:members", tenant=place.tenant.slug)
+
+
+def _role_changed(place: Place, membership_id: uuid.UUID, role: Role) -> str:
+    """Change what a member may do; return what that means, for their keys too."""
+    row = Membership.objects.filter(pk=membership_id).first()
+    before = n_held_back(row.user_id) if row is not None else 0
+    changed = services.change_role(
+        tenant_id=place.tenant.pk, membership_id=membership_id, role=role, actor=place.actor
+    )
+    after = n_held_back(changed.user_id)
+    if after:
+        keys = "1 key of theirs has" if after == 1 else f"{after} keys of theirs have"
+        return f"Changed. {keys} scopes that a {role.value} is not given: they do not count from now on."
+    if before:
+        keys = "1 key of theirs has" if before == 1 else f"{before} keys of theirs have"
+        return f"Changed. {keys} scopes that count again: revoke under Keys what should not work."
+    return "Changed."
 
 
 def _before_they_go(request: HttpRequest, place: Place, membership_id: uuid.UUID) -> HttpResponse:

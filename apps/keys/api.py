@@ -12,6 +12,7 @@ from apps.accounts.models import Tenant, User
 from apps.keys import services
 from apps.keys.limiting import MOST_POLICIES
 from apps.keys.models import LONGEST_NAME, ApiKey, KeyScope, Limit
+from apps.keys.selectors import effective, with_roles
 from apps.keys.tenant_limit import own_limit, set_own_limit
 from kernel.rest.caller import Access
 from kernel.rest.reading import read
@@ -35,6 +36,9 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
     prefix = serializers.CharField(source="__str__", read_only=True, help_text="What may be shown of it.")
     user = serializers.UUIDField(source="user_id", read_only=True)
     limit = LimitSerializer(read_only=True, allow_null=True, default=None)
+    effective_scopes = serializers.SerializerMethodField(
+        help_text="Those of its scopes that its person's role gives now; the others do not count."
+    )
     policies = serializers.SerializerMethodField(
         help_text="Ids of the only policies that it may name; null: all of the tenant's."
     )
@@ -42,10 +46,15 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
     class Meta:
         model = ApiKey
         fields = [
-            *("id", "prefix", "name", "user", "scopes", "policies", "limit"),
+            *("id", "prefix", "name", "user", "scopes", "effective_scopes", "policies", "limit"),
             *("created_at", "expires_at", "revoked_at", "last_used_at"),
         ]
         read_only_fields = fields
+
+    @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(choices=KeyScope.choices)))
+    def get_effective_scopes(self, key: ApiKey) -> list[str]:
+        """Return the scopes that count with the next request."""
+        return effective(key)
 
     @extend_schema_field(serializers.ListField(child=serializers.UUIDField(), allow_null=True))
     def get_policies(self, key: ApiKey) -> list[str] | None:
@@ -136,7 +145,7 @@ class KeysApi(ScopedViewSet[ApiKey]):
 
     def rows(self) -> QuerySet[ApiKey]:
         """Return the keys that the caller may see."""
-        rows = ApiKey.objects.select_related("limit").prefetch_related("policies")
+        rows = with_roles(ApiKey.objects.select_related("limit").prefetch_related("policies"))
         return rows if self.caller.sees_everybody else rows.filter(user_id=self.caller.user_id)
 
     @extend_schema(request=NewKeySerializer, responses={201: SecretSerializer})
@@ -150,7 +159,7 @@ class KeysApi(ScopedViewSet[ApiKey]):
             actor=self.caller.actor,
             **asked,
         )
-        return Response(SecretSerializer({"key": key, "secret": secret}).data, status=201)
+        return self._with_secret(key, secret)
 
     @extend_schema(request=RotationSerializer, responses={201: SecretSerializer})
     @action(detail=True, methods=["post"])
@@ -164,7 +173,7 @@ class KeysApi(ScopedViewSet[ApiKey]):
             actor=self.caller.actor,
             **self.body(RotationSerializer),
         )
-        return Response(SecretSerializer({"key": key, "secret": secret}).data, status=201)
+        return self._with_secret(key, secret)
 
     @extend_schema(request=None, responses=KeySerializer)
     @action(detail=True, methods=["post"])
@@ -174,7 +183,7 @@ class KeysApi(ScopedViewSet[ApiKey]):
         key = services.revoke_key(
             tenant_id=self.caller.tenant_id, key_id=self.get_object().pk, actor=self.caller.actor
         )
-        return Response(KeySerializer(key).data)
+        return self._shown(key)
 
     @extend_schema(request=KeyPoliciesSerializer, responses=KeySerializer)
     @action(detail=True, methods=["put"])
@@ -187,7 +196,7 @@ class KeysApi(ScopedViewSet[ApiKey]):
             actor=self.caller.actor,
             **self.body(KeyPoliciesSerializer),
         )
-        return Response(KeySerializer(key).data)
+        return self._shown(key)
 
     @extend_schema(request=LimitSerializer, responses=LimitSerializer)
     @action(detail=True, methods=["put"])
@@ -201,3 +210,10 @@ class KeysApi(ScopedViewSet[ApiKey]):
             **self.body(LimitSerializer),
         )
         return Response(LimitSerializer(limit).data)
+
+    def _shown(self, key: ApiKey) -> Response:
+        return Response(KeySerializer(self.rows().get(pk=key.pk)).data)
+
+    def _with_secret(self, key: ApiKey, secret: str) -> Response:
+        made = {"key": self.rows().get(pk=key.pk), "secret": secret}
+        return Response(SecretSerializer(made).data, status=201)

@@ -18,6 +18,7 @@ from apps.accounts.models import Membership, Tenant, User
 from apps.keys import limiting
 from apps.keys.header import Credential, parse_authorization
 from apps.keys.models import LONGEST_NAME, ApiKey, KeyScope, Limit
+from apps.keys.selectors import ScopesOf
 from kernel.audit import record
 from kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthenticated
 from kernel.tenancy import tenant_scope
@@ -44,6 +45,7 @@ class Caller:
     key_id: uuid.UUID
     public_id: str
     scopes: frozenset[str]
+    """Those that its person's role gives."""
     policies: frozenset[uuid.UUID] | None = None
     """The only ones that it may name; None: every policy of the tenant."""
 
@@ -55,7 +57,10 @@ class Caller:
     def require(self, scope: KeyScope) -> None:
         """Raise Forbidden unless the key has this scope."""
         if scope.value not in self.scopes:
-            raise Forbidden(f"This key lacks the scope `{scope.value}`.", code="insufficient_scope")
+            raise Forbidden(
+                f"This key lacks the scope `{scope.value}`, or its person's role does not give it.",
+                code="insufficient_scope",
+            )
 
     def may_name(self, policy_id: uuid.UUID) -> bool:
         """Whether a policy of the tenant exists for this key."""
@@ -172,7 +177,8 @@ def create_key(
 ) -> tuple[ApiKey, str]:
     """Create a key of a member of the tenant; returns it with its text, which is never seen again.
 
-    `policies` are the only ones that it may name; None: all, those to come too.
+    `policies` are the only ones that it may name; None: all, those to come too. Raises InvalidInput naming the
+    field, `scopes` where the member's role does not give one of them.
     """
     wanted = sorted({KeyScope(scope).value for scope in scopes})
     if not wanted:
@@ -182,8 +188,7 @@ def create_key(
     if expires_at is not None and expires_at <= timezone.now():
         raise InvalidInput("The expiry lies in the past.", field="expires_at")
     with tenant_scope(tenant.id), transaction.atomic():
-        if not Membership.objects.filter(user=user).exists():
-            raise InvalidInput("The user is not a member of this tenant.", field="user")
+        _check_role_gives(user, wanted)
         key, text = _issue(
             tenant_id=tenant.id, user_id=user.id, name=name, scopes=wanted, expires_at=expires_at
         )
@@ -324,6 +329,25 @@ def _issue(
         expires_at=expires_at,
     )
     return key, credential.text
+
+
+def _check_role_gives(user: User, scopes: Sequence[str]) -> None:
+    # held until the key is there: a role that is changed meanwhile is read by whoever looks the key up
+    member = Membership.objects.select_for_update(no_key=True).filter(user=user)
+    found = member.values_list("role", ScopesOf("role")).first()
+    if found is None:
+        raise InvalidInput("The user is not a member of this tenant.", field="user")
+    role, given = found
+    over = [scope for scope in scopes if scope not in given]
+    if over:
+        raise InvalidInput(
+            f"The role `{role}` does not give the scope `{over[0]}`: its keys may have {_listed(given)}.",
+            field="scopes",
+        )
+
+
+def _listed(scopes: Sequence[str]) -> str:
+    return ", ".join(f"`{scope}`" for scope in scopes)
 
 
 def _locked(key_id: uuid.UUID) -> ApiKey:

@@ -5,6 +5,8 @@ import psycopg
 import pytest
 import redis
 
+from apps.accounts.models import Role
+from apps.accounts.services import set_role
 from apps.keys.services import set_limit
 from tests.api.checks import refused
 from tests.api.conftest import Chat
@@ -120,6 +122,30 @@ def test_a_key_without_the_scope(http: httpx.Client, engine: FakeEngine, ledger:
     )
     assert error["type"] == "permission_error"
     assert reader.turns() == []
+
+
+def test_whoever_becomes_a_viewer_talks_no_more(
+    http: httpx.Client, chat: Chat, somebody: Somebody, engine: FakeEngine
+) -> None:
+    def become(role: Role) -> None:
+        set_role(tenant_id=somebody.tenant.id, user=somebody.user, role=role, actor="user:owner")
+
+    assert chat("hi").status_code == 200
+    become(Role.VIEWER)
+    error = refused(chat("hi"), 403, "insufficient_scope", None)
+    assert (error["type"], error["message"]) == (
+        "permission_error",
+        "This key lacks the scope `chat`, or its person's role does not give it.",
+    )
+    refused(chat("hi", stream=True), 403, "insufficient_scope", None)
+    for method, path in (("GET", "/v1/models"), ("GET", "/v1/models/default"), ("POST", "/v1/feedback")):
+        body = {"turn_id": str(somebody.turns()[0].id), "thumbs": "up"} if method == "POST" else None
+        answer = http.request(method, path, headers=somebody.headers, json=body)
+        refused(answer, 403, "insufficient_scope", None)
+    assert (len(somebody.turns()), len(engine.requests)) == (1, 1)
+    become(Role.MEMBER)
+    assert chat("again").status_code == 200
+    assert (len(somebody.turns()), len(engine.requests)) == (2, 2)
 
 
 def test_a_version_is_asked_for_only_with_the_evaluate_scope(

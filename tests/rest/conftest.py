@@ -45,11 +45,12 @@ def _json(body: Any) -> bytes:
 
 
 def member(tenant: Tenant, role: Role, *, scopes: tuple[str, ...] = ("read", "manage")) -> Api:
-    """Make a person of that role with a key."""
+    """Make a person of that role with a key that was made while they were a member."""
     with system_scope("tests"):
         user = User.objects.create_user(f"{role}-{len(scopes)}@{tenant.slug}.example")
-    set_role(tenant_id=tenant.pk, user=user, role=role, actor="system:tests")
+    set_role(tenant_id=tenant.pk, user=user, role=Role.MEMBER, actor="system:tests")
     _, secret = create_key(tenant=tenant, user=user, name="tests", scopes=scopes)
+    set_role(tenant_id=tenant.pk, user=user, role=role, actor="system:tests")
     return Api(secret, user)
 
 

@@ -348,6 +348,24 @@ def test_a_person_in_the_browser_needs_no_key_but_the_token(acme: Rows) -> None:
         assert ApiKey.objects.count() == 1
 
 
+def test_a_lowered_role_is_seen_at_the_key_and_felt(acme: Rows, owner: Api) -> None:
+    asking = member(acme.tenant, Role.ADMIN, scopes=("chat", "manage", "read"))
+    key = next(one for one in owner.get("keys")["results"] if one["user"] == str(asking.user.pk))
+    assert key["effective_scopes"] == key["scopes"] == ["chat", "manage", "read"]
+    assert asking.ask("PATCH", "tenant", {"name": "Mine"}).status_code == 200
+    members = {one["user"]: one["id"] for one in owner.get("members")["results"]}
+    lowered = owner.ask("PATCH", f"members/{members[str(asking.user.pk)]}", {"role": "viewer"})
+    assert lowered.json()["role"] == "viewer"
+    refused(asking.ask("PATCH", "tenant", {"name": "Theirs"}), 403, "permission_denied")
+    assert asking.get("tenant")["name"] == "Mine"
+    assert owner.get(f"keys/{key['id']}") == key | {
+        "effective_scopes": ["read"],
+        "last_used_at": owner.get(f"keys/{key['id']}")["last_used_at"],
+    }
+    ended = owner.ask("POST", f"keys/{key['id']}/revoke").json()
+    assert (ended["scopes"], ended["effective_scopes"]) == (["chat", "manage", "read"], ["read"])
+
+
 def test_a_key_is_limited_to_policies(acme: Rows, owner: Api) -> None:
     other = fill("globex")
     default = str(acme.policy.pk)

@@ -17,6 +17,7 @@ from apps.console.admin.base import Act, ConsoleAdmin
 from apps.console.forms import LimitsForm, PauseForm
 from apps.conversations.models import Session
 from apps.keys.models import ApiKey
+from apps.keys.selectors import effective, idle, with_roles
 from apps.keys.services import revoke_key, set_limit
 from apps.keys.tenant_limit import granted, holding, in_words
 from apps.learning.models import TrainingRun
@@ -266,6 +267,10 @@ class ApiKeyAdmin(ConsoleAdmin):
         ),
     )
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
+        """Add what each one's person's role gives."""
+        return with_roles(super().get_queryset(request))
+
     @admin.display(description="key")
     def public(self, key: ApiKey) -> str:
         """Return the half that may be shown."""
@@ -273,8 +278,9 @@ class ApiKeyAdmin(ConsoleAdmin):
 
     @admin.display(description="scopes")
     def scope_words(self, key: ApiKey) -> str:
-        """Return what it may do."""
-        return ", ".join(key.scopes)
+        """Return what it may do, and what its person's role does not give it."""
+        said = [*effective(key), *(f"{scope} (does not count)" for scope in idle(key))]
+        return ", ".join(said)
 
     @admin.display
     def state(self, key: ApiKey) -> SafeString:

@@ -11,6 +11,8 @@ from django.utils.safestring import SafeString
 
 from apps.governance.erasure.extent import Counted
 from apps.judging.reasons import explained
+from apps.keys.models import ApiKey
+from apps.keys.selectors import effective, idle
 from apps.learning.models import TrainingRun
 
 register = template.Library()
@@ -172,6 +174,19 @@ def means(reason: str | None) -> str:
     """Return what a stored reason why a turn taught nothing means, in a sentence;
     "" where it is none of the known ones."""
     return explained(reason or "")
+
+
+@register.filter
+def may(key: ApiKey) -> SafeString:
+    """Return the scopes of a key `with_roles`; those that do not count are struck out, and it is said why."""
+    shown = ", ".join(effective(key))
+    if not (struck := idle(key)):
+        return format_html("{}", shown)
+    role = key.role  # type: ignore[attr-defined]
+    why = f"not as a {role}" if role is not None else "no member any more"
+    return format_html(
+        '{}{}<s>{}</s> <span class="soft">{}</span>', shown, ", " if shown else "", ", ".join(struck), why
+    )
 
 
 @register.filter

@@ -429,6 +429,7 @@ SPECTACULAR_SETTINGS = {
         "TurnKindEnum": "apps.conversations.models.TurnKind",
         "MemoryStateEnum": "apps.memory.entries_api.KEPT_CHOICES",
         "MemorySourceEnum": "apps.memory.models.Source",
+        "ScopesEnum": "apps.keys.models.KeyScope",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -10,9 +10,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from apps.accounts.models import User
+from apps.accounts.models import Role, User
+from apps.accounts.services import set_role
 from apps.conversations.models import Turn, TurnKind
 from apps.engines.models import Engine, EngineState
+from apps.keys.models import ApiKey
 from apps.learning.samples import make_sample
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
@@ -254,6 +256,14 @@ def test_a_key_shows_its_public_half_only(acme: Rows, console: Client) -> None:
         assert f"at-{acme.key.public_id}-…" in page
         assert bytes(acme.key.secret_sha256).hex() not in page
         assert "secret" not in page
+
+
+def test_a_key_shows_which_scopes_do_not_count(acme: Rows, console: Client) -> None:
+    pages = (list_url(ApiKey), row_url(ApiKey, acme.key.pk))
+    assert not [page for page in pages if "does not count" in console.get(page).content.decode()]
+    set_role(tenant_id=acme.tenant.pk, user=acme.user, role=Role.VIEWER, actor="user:x")
+    for page in pages:
+        assert "chat (does not count)" in console.get(page).content.decode(), page
 
 
 def test_the_first_page_counts_what_is_there(acme: Rows, console: Client) -> None:

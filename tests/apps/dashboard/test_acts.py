@@ -1,5 +1,6 @@
 """What people do on the pages, and what follows."""
 
+import html
 import re
 import tracemalloc
 import zipfile
@@ -18,7 +19,7 @@ from apps.adapters import store
 from apps.adapters.models import Policy
 from apps.conversations.models import Feedback
 from apps.keys.models import ApiKey, Limit
-from apps.keys.services import authenticate
+from apps.keys.services import authenticate, create_key
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
@@ -277,6 +278,31 @@ def test_a_key_is_limited_to_the_policies_that_are_ticked(acme: Rows) -> None:
     with tenant_scope(acme.tenant.pk):
         made = ApiKey.objects.exclude(pk=acme.key.pk).get()
         assert [one.policy_id for one in made.policies.all()] == [coder.pk]
+
+
+def test_what_a_lowered_role_does_to_keys_is_said(acme: Rows) -> None:
+    user = member(acme.tenant, Role.MEMBER)
+    create_key(tenant=acme.tenant, user=user, name="laptop", scopes=("chat", "read"))
+    create_key(tenant=acme.tenant, user=user, name="ci", scopes=("read",))
+    with tenant_scope(acme.tenant.pk):
+        row, key = Membership.objects.get(user=user), ApiKey.objects.get(name="laptop")
+    client = browser(acme.user)
+    struck = '<td data-label="May">read, <s>chat</s> <span class="soft">not as a viewer</span></td>'
+
+    def change(role: str) -> str:
+        page: Any = client.post(f"/t/acme/members/{row.pk}", {"wish": "role", "role": role}, follow=True)
+        return html.unescape(page.content.decode())
+
+    assert "Changed." in change("admin")
+    assert struck not in client.get("/t/acme/keys").content.decode()
+    assert "1 key of theirs has scopes that a viewer is not given: they do not count" in change("viewer")
+    assert client.get("/t/acme/keys").content.decode().count("<s>") == 1
+    for page in ("keys", f"keys/{key.pk}/revoke", f"keys/{key.pk}/limits"):
+        assert struck[20:-5] in client.get(f"/t/acme/{page}").content.decode(), page
+    said = change("member")
+    assert "1 key of theirs has scopes that count again: revoke under Keys what should not work." in said
+    assert "<s>" not in client.get("/t/acme/keys").content.decode()
+    assert "count" not in change("admin").partition("Changed.")[2].partition("<table")[0]
 
 
 def test_every_page_of_a_paused_tenant_says_so(acme: Rows) -> None:

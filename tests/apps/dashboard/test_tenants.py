@@ -111,7 +111,7 @@ def test_a_visitor_signs_in_first(db: None) -> None:
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MEMBER, Role.ADMIN])
 def test_whoever_leaves_sees_nothing_more_and_has_keys_that_do_nothing(acme: Rows, role: Role) -> None:
     user = member(acme.tenant, role)
-    _, secret = create_key(tenant=acme.tenant, user=user, name="mine", scopes=("chat",))
+    _, secret = create_key(tenant=acme.tenant, user=user, name="mine", scopes=("read",))
     client = browser(user)
     assert f'href="{LEAVE}"' in client.get("/t/acme/settings").content.decode()
     asked = text_of(client, LEAVE)

@@ -274,7 +274,9 @@ def test_a_scope_that_is_missing_is_named(somebody: Somebody) -> None:
     caller.require(KeyScope.CHAT)
     with pytest.raises(Forbidden) as refusal:
         caller.require(KeyScope.EVALUATE)
-    assert refusal.value.message == "This key lacks the scope `evaluate`."
+    assert (
+        refusal.value.message == "This key lacks the scope `evaluate`, or its person's role does not give it."
+    )
 
 
 def test_a_key_in_a_log_line_is_redacted(somebody: Somebody, caplog: pytest.LogCaptureFixture) -> None:

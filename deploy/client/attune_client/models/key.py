@@ -27,6 +27,8 @@ class Key:
         name (str):
         user (UUID):
         scopes (list[ScopesEnum]):
+        effective_scopes (list[ScopesEnum]): Those of its scopes that its person's role gives now; the others do not
+            count.
         policies (list[UUID] | None): Ids of the only policies that it may name; null: all of the tenant's.
         limit (Limit | None):
         created_at (datetime.datetime):
@@ -40,6 +42,7 @@ class Key:
     name: str
     user: UUID
     scopes: list[ScopesEnum]
+    effective_scopes: list[ScopesEnum]
     policies: list[UUID] | None
     limit: Limit | None
     created_at: datetime.datetime
@@ -63,6 +66,11 @@ class Key:
         for scopes_item_data in self.scopes:
             scopes_item: str = scopes_item_data
             scopes.append(scopes_item)
+
+        effective_scopes = []
+        for effective_scopes_item_data in self.effective_scopes:
+            effective_scopes_item: str = effective_scopes_item_data
+            effective_scopes.append(effective_scopes_item)
 
         policies: list[str] | None
         if isinstance(self.policies, list):
@@ -109,6 +117,7 @@ class Key:
                 "name": name,
                 "user": user,
                 "scopes": scopes,
+                "effective_scopes": effective_scopes,
                 "policies": policies,
                 "limit": limit,
                 "created_at": created_at,
@@ -139,6 +148,13 @@ class Key:
             scopes_item = check_scopes_enum(scopes_item_data)
 
             scopes.append(scopes_item)
+
+        effective_scopes = []
+        _effective_scopes = d.pop("effective_scopes")
+        for effective_scopes_item_data in _effective_scopes:
+            effective_scopes_item = check_scopes_enum(effective_scopes_item_data)
+
+            effective_scopes.append(effective_scopes_item)
 
         def _parse_policies(data: object) -> list[UUID] | None:
             if data is None:
@@ -228,6 +244,7 @@ class Key:
             name=name,
             user=user,
             scopes=scopes,
+            effective_scopes=effective_scopes,
             policies=policies,
             limit=limit,
             created_at=created_at,
