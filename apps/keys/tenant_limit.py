@@ -7,6 +7,7 @@ away, and what it takes back gives it no more than that.
 
 import uuid
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -42,6 +43,36 @@ def granted(tenant_id: uuid.UUID) -> Allowance:
 def holding(tenant_id: uuid.UUID) -> Allowance:
     """Return what holds for a tenant in scope: the lesser of what it is let and what it asks of itself."""
     return granted(tenant_id).lowered(_short(own_limit(tenant_id)))
+
+
+class Sides(NamedTuple):
+    """One number of a tenant's limit: who says what, and what holds. 0 is no bound."""
+
+    label: str
+    default: int
+    """The platform's."""
+    operator: int | None
+    """What an operator set in its place; None: nothing."""
+    own: int | None
+    """What the tenant asks of itself; None: nothing."""
+    holds: int
+
+
+def sides(tenant_id: uuid.UUID) -> list[Sides]:
+    """Return the numbers of a tenant in scope, each with who says what."""
+    operator = Limit.objects.filter(tenant_id=tenant_id, key=None, by_tenant=False).first()
+    own = own_limit(tenant_id)
+    now = holding(tenant_id)
+    return [
+        Sides(
+            label=LABELS[name],
+            default=settings.TENANT_LIMITS[short],
+            operator=getattr(operator, name, None),
+            own=getattr(own, name, None),
+            holds=getattr(now, short),
+        )
+        for name, short in NUMBERS.items()
+    ]
 
 
 def in_words(allowance: Allowance) -> str:

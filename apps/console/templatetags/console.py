@@ -23,6 +23,12 @@ def sparkline(series: Series) -> SafeString:
 
 
 @register.filter
+def bound(number: int | None) -> str:
+    """Return a limit: a number, that there is none, or that nobody said one."""
+    return "-" if number is None else f"{number:,}" if number else "no limit"
+
+
+@register.filter
 def digits(value: float) -> str:
     """Return a number to three digits."""
     return f"{value:.3g}"

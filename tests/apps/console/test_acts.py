@@ -1,6 +1,7 @@
 """What operators may do: after a confirmation, audited, and nobody else."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from apps.adapters.models import PointerMove, Policy
 from apps.alerts.models import Delivery, WebhookEndpoint
 from apps.engines.models import DesiredAdapter, Engine, LoadedAdapter, LoadState
 from apps.keys.models import Limit
+from apps.keys.services import set_limit
+from apps.keys.tenant_limit import set_own_limit
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from kernel.models import AuditEntry, OutboxMessage
 from kernel.tenancy import system_scope
@@ -371,3 +374,33 @@ def test_an_operator_sets_what_a_tenant_may_not_set_itself(
         assert (limit.requests_per_minute, limit.tokens_per_minute, limit.concurrent) == (5000, None, 0)
         did = set(AuditEntry.objects.filter(tenant_id=acme.tenant.pk).values_list("action", flat=True))
     assert {"limit.set", "console.limits"} <= did
+
+
+def test_the_page_of_a_tenant_says_which_limits_hold_and_who_says_so(
+    acme: Rows, console: Client, settings: Settings
+) -> None:
+    settings.TENANT_LIMITS = {"requests": 100, "tokens": 0, "concurrent": 8}
+    Limit.objects.filter(tenant=acme.tenant, key=None).delete()
+    page = reverse("admin:accounts_tenant_change", args=[acme.tenant.pk])
+
+    def shown() -> list[list[str]]:
+        table = console.get(page).content.decode().partition("What all its keys together may ask")[2]
+        body = table.partition("<tbody>")[2].partition("</tbody>")[0]
+        rows = re.findall(r"<tr>(.*?)</tr>", body, re.DOTALL)
+        return [re.findall(r">([^<>]+)</(?:td|strong)>", row) for row in rows]
+
+    assert shown() == [
+        ["Requests a minute", "100", "-", "-", "100"],
+        ["Tokens a minute, read and written", "no limit", "-", "-", "no limit"],
+        ["Requests at once", "8", "-", "-", "8"],
+    ]
+    set_limit(tenant_id=acme.tenant.pk, key_id=None, actor="test", requests_per_minute=5000, concurrent=0)
+    own = {"requests_per_minute": 700, "tokens_per_minute": 12_000}
+    set_own_limit(tenant_id=acme.tenant.pk, actor="test", numbers=own)
+    assert shown() == [
+        ["Requests a minute", "100", "5,000", "700", "700"],
+        ["Tokens a minute, read and written", "no limit", "-", "12,000", "12,000"],
+        ["Requests at once", "8", "no limit", "-", "no limit"],
+    ]
+    set_limit(tenant_id=acme.tenant.pk, key_id=None, actor="test", requests_per_minute=60)
+    assert [row[-1] for row in shown()] == ["60", "12,000", "8"]
