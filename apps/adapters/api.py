@@ -14,6 +14,7 @@ from apps.adapters import services
 from apps.adapters.models import POLICY_NAME, AdapterVersion, GateResult, PointerMove, Policy, VersionState
 from apps.adapters.selectors import version_of
 from kernel.rest.caller import Access
+from kernel.rest.filters import MomentFilter
 from kernel.rest.views import ScopedViewSet
 
 
@@ -176,8 +177,8 @@ class MoveFilter(django_filters.FilterSet):
     """Moves of one policy, or in a span of time."""
 
     policy = django_filters.UUIDFilter(field_name="policy_id")
-    moved_after = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
-    moved_before = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+    moved_after = MomentFilter(field_name="created_at", lookup_expr="gte")
+    moved_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
     class Meta:
         model = PointerMove

@@ -16,7 +16,7 @@ from apps.conversations.selectors import with_turn_counts
 from apps.conversations.services.feedback import give_feedback
 from kernel.errors import NotFound
 from kernel.rest.caller import Access
-from kernel.rest.filters import TextFilter
+from kernel.rest.filters import MomentFilter, TextFilter
 from kernel.rest.reading import SomethingSaid
 from kernel.rest.views import ScopedViewSet
 
@@ -50,8 +50,8 @@ class SessionFilter(django_filters.FilterSet):
     user = django_filters.UUIDFilter(field_name="user_id")
     end_user = TextFilter(field_name="end_user__external_id")
     external_id = TextFilter()
-    begun_after = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
-    begun_before = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+    begun_after = MomentFilter(field_name="created_at", lookup_expr="gte")
+    begun_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
     class Meta:
         model = Session

@@ -1,7 +1,6 @@
 """How a policy learns: one typed, bounded configuration, from settings and the policy's own overrides."""
 
 import dataclasses
-import math
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -233,7 +232,7 @@ def _checked(name: str, value: Any, hint: Any) -> Any:
             raise InvalidInput(f"{name} is true or false", field=field)
         return value
     kind, limits = typing.get_args(hint)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not drift.is_number(value):
         raise InvalidInput(f"{name} is a number", field=field)
     if kind is int and value != int(value):
         raise InvalidInput(f"{name} is a whole number", field=field)

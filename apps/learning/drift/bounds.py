@@ -172,6 +172,13 @@ BOUNDS: tuple[Bound, ...] = (
 BY_MEASURE: Mapping[str, Bound] = {bound.measure: bound for bound in BOUNDS}
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value of JSON is a number that can be compared: not true or false, and finite, however many digits it has."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, int) or math.isfinite(value)
+
+
 def resolve(config: Mapping[str, Any]) -> dict[str, Bound]:
     """Return the bounds that hold for a policy's configuration, by measure, without those that are off.
 
@@ -196,8 +203,7 @@ def _changed(bound: Bound, change: Any) -> Bound:
     for name, value in change.items():
         at = f"{field}.{name}"
         if name == "limit":
-            number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-            if not number or not bound.low <= value <= bound.high:
+            if not is_number(value) or not bound.low <= value <= bound.high:
                 raise InvalidInput(
                     f"the limit of {bound.measure} lies between {bound.low:g} and {bound.high:g}", field=at
                 )

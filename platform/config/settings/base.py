@@ -400,7 +400,7 @@ REST_FRAMEWORK = {
     "DEFAULT_FILTER_BACKENDS": ["kernel.rest.filters.StrictFilters"],
     "URL_FORMAT_OVERRIDE": None,  # there is one format
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["kernel.rest.parsing.ShallowJSON"],
     "DEFAULT_SCHEMA_CLASS": "config.openapi.Described",
     "EXCEPTION_HANDLER": "kernel.rest.problems.handle",
 }

@@ -1,9 +1,12 @@
 """Filters of lists: what names a filter and says nothing is a mistake, not a wish for everything."""
 
+import datetime as dt
 from typing import Any
 
 import django_filters
+from django import forms
 from django.db.models import QuerySet
+from django_filters.fields import IsoDateTimeField
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import extend_schema_field
 from rest_framework.exceptions import ValidationError
@@ -46,3 +49,18 @@ class FlagFilter(django_filters.TypedChoiceFilter):  # type: ignore[misc]  # the
     def __init__(self, **options: Any) -> None:
         choices = [("true", "true"), ("false", "false")]
         super().__init__(choices=choices, coerce=lambda value: value == "true", **options)
+
+
+class _MomentField(IsoDateTimeField):  # type: ignore[misc]  # the library is not typed
+    def clean(self, value: Any) -> dt.datetime | None:
+        moment: dt.datetime | None = super().clean(value)
+        try:
+            return moment and moment.astimezone(dt.UTC)
+        except OverflowError:
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from None
+
+
+class MomentFilter(django_filters.IsoDateTimeFilter):  # type: ignore[misc]  # the library is not typed
+    """Rows before or since a time (RFC 3339); one that lies in no year there is in UTC is refused, as Postgres would."""
+
+    field_class = _MomentField

@@ -56,14 +56,19 @@ def _problem(
         "title": HTTPStatus(status).phrase,
         "status": status,
         "code": code,
-        "detail": detail,
+        "detail": _as_text(detail),
     }
     if fields:
-        body["errors"] = fields
+        body["errors"] = [{name: _as_text(words) for name, words in one.items()} for one in fields]
     response = Response(body, status=status, content_type=MEDIA_TYPE)
     if wait_s is not None:
         response.headers["Retry-After"] = str(max(1, round(wait_s)))
     return response
+
+
+def _as_text(words: str) -> str:
+    """Return words that may repeat a body's: half of a surrogate pair, which JSON can say and UTF-8 cannot, is spelt out."""
+    return words.encode("utf-8", "backslashreplace").decode()
 
 
 def _flat(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
