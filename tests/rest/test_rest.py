@@ -322,6 +322,8 @@ def test_cursors_walk_the_whole_list_once(acme: Rows, owner: Api) -> None:
     for moment in ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"):
         beyond = base64.b64encode(f"p={quote(moment)}".encode()).decode()
         refused(owner.ask("GET", f"policies?cursor={quote(beyond)}"), 404, "not_found")
+    far = base64.b64encode(f"p={quote('1044-12-04T16:38:56+19:41')}".encode()).decode()
+    assert owner.get(f"policies?cursor={quote(far)}")["results"] == []
 
 
 def test_the_rate_of_a_caller_is_limited_and_said(

@@ -47,15 +47,20 @@ class NewestFirst(CursorPagination):
         return described
 
     def decode_cursor(self, request: Request) -> Any:
-        """Return the cursor; one whose position is no time, which the library would hand to the database, is a 404."""
+        """Return the cursor, in UTC; one whose position is no time, which the library would hand to the database, is a 404.
+
+        Postgres knows no offset of sixteen hours or more, Python those of up to a day.
+        """
         cursor = super().decode_cursor(request)
         if cursor is not None and cursor.position is not None:
             try:
                 position = parse_datetime(str(cursor.position))
                 if position is not None:
-                    position.astimezone(dt.UTC)
+                    position = position.astimezone(dt.UTC)
             except (ValueError, OverflowError):  # of a year that there is not, perhaps only in UTC
                 position = None
             if position is None:
                 raise NotFound(self.invalid_cursor_message)
+            # as the library writes those of rows, whatever its stubs say
+            cursor = cursor._replace(position=str(position))  # type: ignore[arg-type]
         return cursor
