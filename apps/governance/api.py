@@ -50,7 +50,7 @@ class ExportsApi(ScopedViewSet[Export]):
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Any, pk: Any = None) -> Response:
-        """End an export that is under way, or delete the file of one that is ready."""
+        """End an export that is under way, or delete the file of one that is ready. That there was one stays to be read."""
         del request, pk
         jobs.cancel_export(export_id=self.get_object().pk, actor=self.caller.actor)
         return Response(status=204)

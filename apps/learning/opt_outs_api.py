@@ -77,15 +77,12 @@ class OptOutsApi(ScopedViewSet[OptOut]):
 
     @extend_schema(request=None, responses={204: None})
     def destroy(self, request: Any, pk: Any = None) -> Response:
-        """Let the person's turns from now on teach again; what was said before stays out."""
+        """Let the person's turns from now on teach again; what was said before stays out.
+
+        It stays to be read, with when it ended. Of one that has ended nothing more ends: who is out again stays out.
+        """
         del request, pk
-        row = self.get_object()
-        opt_in(
-            tenant_id=self.caller.tenant_id,
-            actor=self.caller.actor,
-            user_id=row.user_id,
-            end_user_id=row.end_user_id,
-        )
+        opt_in(row=self.get_object(), actor=self.caller.actor)
         return Response(status=204)
 
 

@@ -2,6 +2,7 @@
 from the moment they say so, and for what they said before."""
 
 import uuid
+from collections.abc import Mapping
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -59,24 +60,17 @@ def opt_out(
     return row
 
 
-def opt_in(
-    *,
-    tenant_id: uuid.UUID,
-    actor: str,
-    user_id: uuid.UUID | None = None,
-    end_user_id: uuid.UUID | None = None,
-) -> bool:
-    """Let a person's turns from now on teach again; what was said before stays out.
+def opt_in(*, row: OptOut, actor: str) -> bool:
+    """End one opt-out: the person's turns from now on teach again, what was said before stays out.
 
-    Returns whether they were out.
+    Returns whether it was this one that kept them out. One that ended before ends nothing: who has opted out
+    anew since stays out, however late the wish comes or how often.
     """
-    who = _who(tenant_id, user_id, end_user_id)
     with transaction.atomic():
-        ended = OptOut.objects.filter(tenant_id=tenant_id, ended_at=None, **who).update(
-            ended_at=timezone.now()
-        )
+        ended = OptOut.objects.filter(pk=row.pk, ended_at=None).update(ended_at=timezone.now())
         if ended:
-            audit.record(actor=actor, action="training.opt_in", target=_target(who), tenant_id=tenant_id)
+            who = {"user_id": row.user_id} if row.user_id else {"end_user_id": row.end_user_id}
+            audit.record(actor=actor, action="training.opt_in", target=_target(who), tenant_id=row.tenant_id)
     return bool(ended)
 
 
@@ -121,6 +115,6 @@ def _hold(end_user_id: uuid.UUID | None) -> None:
         raise NotFound("there is no such end user", field="end_user_id")
 
 
-def _target(who: dict[str, uuid.UUID]) -> str:
+def _target(who: Mapping[str, uuid.UUID | None]) -> str:
     name, value = next(iter(who.items()))
     return f"{name.removesuffix('_id')}:{value}"

@@ -85,6 +85,11 @@ def test_people_opt_out_and_in(acme: Rows, owner: Api) -> None:
         assert Sample.objects.get(pk=acme.sample.pk).state == SampleState.INELIGIBLE
     assert owner.ask("DELETE", f"opt-outs/{made.json()['id']}").status_code == 204
     assert owner.get(f"opt-outs/{made.json()['id']}")["ended_at"] is not None
+    anew = owner.ask("POST", "opt-outs", {"end_user": "end-acme"}).json()["id"]
+    assert anew != made.json()["id"]
+    # the same wish once more, come late: it was not about this one
+    assert owner.ask("DELETE", f"opt-outs/{made.json()['id']}").status_code == 204
+    assert owner.get(f"opt-outs/{anew}")["ended_at"] is None
     refused(owner.ask("POST", "opt-outs", {"end_user": "nobody"}), 404, "not_found", "end_user")
     both = {"end_user": "end-acme", "user": str(acme.user.pk)}
     for wrong in ({}, both):

@@ -126,7 +126,7 @@ def _in(request: HttpRequest, place: Place) -> forms.Form | None:
         raise Http404 from error
     if row is None:
         raise Http404
-    opt_in(tenant_id=place.tenant.pk, actor=place.actor, user_id=row.user_id, end_user_id=row.end_user_id)
+    opt_in(row=row, actor=place.actor)
     return None
 
 

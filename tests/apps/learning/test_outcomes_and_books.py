@@ -99,8 +99,8 @@ def test_a_user_who_opts_out_is_neither_judged_nor_trained_on(somebody: Somebody
     backend = Told()
     with tenant_scope(tenant):
         make_sample(turn_id=before.id)
-        opt_out(tenant_id=tenant, actor="user:1", user_id=somebody.user.id)
-        opt_out(tenant_id=tenant, actor="user:1", user_id=somebody.user.id)
+        row = opt_out(tenant_id=tenant, actor="user:1", user_id=somebody.user.id)
+        assert opt_out(tenant_id=tenant, actor="user:1", user_id=somebody.user.id) == row
         sample = Sample.objects.get()
         assert (sample.state, sample.reason, sample.hints) == (SampleState.INELIGIBLE, "opted out", [])
         during = add_turn(somebody)
@@ -109,8 +109,8 @@ def test_a_user_who_opts_out_is_neither_judged_nor_trained_on(somebody: Somebody
         left = make_sample(turn_id=during.id)
         assert left is not None
         assert left.reason == "opted out"
-        assert opt_in(tenant_id=tenant, actor="user:1", user_id=somebody.user.id) is True
-        assert opt_in(tenant_id=tenant, actor="user:1", user_id=somebody.user.id) is False
+        assert opt_in(row=row, actor="user:1") is True
+        assert opt_in(row=row, actor="user:1") is False
         # what was said before stays out, what is said from now on does not
         assert services.judge(turn_id=during.id, backend=backend) is None
         after = add_turn(somebody)
@@ -132,7 +132,7 @@ def test_who_is_let_in_while_they_opt_out_again_is_out(
 
     def ended_meanwhile(*args: Any, **kwargs: Any) -> Any:
         monkeypatch.setattr(OptOut.objects, "filter", look)
-        assert opt_in(tenant_id=tenant, actor="user:2", user_id=user)
+        assert opt_in(row=before, actor="user:2")
         return look(*args, **kwargs)
 
     with tenant_scope(tenant):

@@ -89,7 +89,8 @@ def sync_detailed(
     *,
     client: AuthenticatedClient,
 ) -> Response[Any | Problem]:
-    """End an export that is under way, or delete the file of one that is ready.
+    """End an export that is under way, or delete the file of one that is ready. That there was one stays
+    to be read.
 
     Args:
         id (UUID):
@@ -118,7 +119,8 @@ def sync(
     *,
     client: AuthenticatedClient,
 ) -> Any | Problem | None:
-    """End an export that is under way, or delete the file of one that is ready.
+    """End an export that is under way, or delete the file of one that is ready. That there was one stays
+    to be read.
 
     Args:
         id (UUID):
@@ -142,7 +144,8 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient,
 ) -> Response[Any | Problem]:
-    """End an export that is under way, or delete the file of one that is ready.
+    """End an export that is under way, or delete the file of one that is ready. That there was one stays
+    to be read.
 
     Args:
         id (UUID):
@@ -169,7 +172,8 @@ async def asyncio(
     *,
     client: AuthenticatedClient,
 ) -> Any | Problem | None:
-    """End an export that is under way, or delete the file of one that is ready.
+    """End an export that is under way, or delete the file of one that is ready. That there was one stays
+    to be read.
 
     Args:
         id (UUID):

@@ -91,6 +91,9 @@ def sync_detailed(
 ) -> Response[Any | Problem]:
     """Let the person's turns from now on teach again; what was said before stays out.
 
+    It stays to be read, with when it ended. Of one that has ended nothing more ends: who is out again
+    stays out.
+
     Args:
         id (UUID):
 
@@ -120,6 +123,9 @@ def sync(
 ) -> Any | Problem | None:
     """Let the person's turns from now on teach again; what was said before stays out.
 
+    It stays to be read, with when it ended. Of one that has ended nothing more ends: who is out again
+    stays out.
+
     Args:
         id (UUID):
 
@@ -143,6 +149,9 @@ async def asyncio_detailed(
     client: AuthenticatedClient,
 ) -> Response[Any | Problem]:
     """Let the person's turns from now on teach again; what was said before stays out.
+
+    It stays to be read, with when it ended. Of one that has ended nothing more ends: who is out again
+    stays out.
 
     Args:
         id (UUID):
@@ -170,6 +179,9 @@ async def asyncio(
     client: AuthenticatedClient,
 ) -> Any | Problem | None:
     """Let the person's turns from now on teach again; what was said before stays out.
+
+    It stays to be read, with when it ended. Of one that has ended nothing more ends: who is out again
+    stays out.
 
     Args:
         id (UUID):
