@@ -25,7 +25,8 @@ class Addresses(EmailView):  # type: ignore[misc]  # allauth is not typed
         """Do what was asked, or say why not."""
         # looked up as the library does: an address is kept in lower case
         wanted = request.POST.get("email", "").strip().lower() if "action_primary" in request.POST else ""
-        own = EmailAddress.objects.filter(user=request.user, email=wanted).first() if wanted else None
+        its = EmailAddress.objects.filter(user=request.user)
+        own = next((one for one in its if one.email == wanted), None) if wanted else None
         if own is not None and not own.verified:
             return _refused(request, words.FIRST_UNCONFIRMED)
         try:

@@ -17,12 +17,14 @@ from apps.dashboard.compare.learned import learned_by
 from apps.dashboard.lists import chosen_id, chosen_word, listed
 from apps.dashboard.measures import main_measures, measures
 from apps.dashboard.places import Place, tenant_page
+from apps.dashboard.reasons import reason_of
 from kernel.errors import AttuneError
 from kernel.rest.caller import Access
 from kernel.streams import one_by_one
 
 PEFT_FILES = ("adapter_config.json", "adapter_model.safetensors")
 _CHUNK = 1 << 20
+_LONGEST_REASON = 400
 
 
 @require_safe
@@ -92,7 +94,7 @@ def point(request: HttpRequest, place: Place, policy_id: uuid.UUID) -> HttpRespo
             policy_id=policy.pk,
             to_version_id=version_id,
             actor=place.actor,
-            reason=request.POST.get("reason", "").strip()[:400] or "chosen on the adapters' page",
+            reason=reason_of(request, longest=_LONGEST_REASON, unsaid="chosen on the adapters' page"),
         )
     except AttuneError as error:
         messages.error(request, f"Nothing has moved: {error.message}.")

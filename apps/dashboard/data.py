@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from apps.accounts.models import EndUser, Membership
+from apps.accounts.names import LONGEST_END_USER, is_name
 from apps.adapters.models import Policy
 from apps.conversations.models import Session
 from apps.dashboard.actors import named
@@ -188,7 +189,8 @@ def _meant(place: Place, subject: Subject, key: str, name: str) -> tuple[Meant |
     if subject == Subject.EVERYTHING:
         return Meant(subject), place.tenant.name
     if subject == Subject.END_USER and name:
-        person = EndUser.objects.filter(external_id=name).first()
+        named = is_name(name, longest=LONGEST_END_USER)  # nobody is called otherwise
+        person = EndUser.objects.filter(external_id=name).first() if named else None
         return (None if person is None else Meant(subject, person.pk)), name
     try:
         meant = Meant(subject, uuid.UUID(key))

@@ -15,6 +15,7 @@ from apps.adapters.models import Policy
 from apps.dashboard.actors import named
 from apps.dashboard.lists import chosen_id, listed
 from apps.dashboard.places import Place, tenant_page
+from apps.dashboard.reasons import reason_of
 from apps.dashboard.sheets import sheet
 from apps.learning.drift import pauses
 from apps.learning.drift.models import Crossing, DriftReading, Gauge, TrainingPause
@@ -135,9 +136,9 @@ def training(request: HttpRequest, place: Place, policy_id: uuid.UUID) -> HttpRe
     change = {"pause": pauses.pause, "resume": pauses.resume}.get(request.POST.get("wish", ""))
     if change is None:
         raise Http404
-    why = request.POST.get("reason", "").strip()[:_LONGEST_REASON]
     try:
-        change(policy_id=policy_id, actor=place.actor, reason=why or "chosen on the page of its drift")
+        why = reason_of(request, longest=_LONGEST_REASON, unsaid="chosen on the page of its drift")
+        change(policy_id=policy_id, actor=place.actor, reason=why)
     except AttuneError as error:
         if error.status == 404:
             raise Http404 from error

@@ -20,7 +20,7 @@ from apps.dashboard.saved import pages as saved
 from apps.dashboard.saved.filters import SessionFilters
 from apps.dashboard.timeline import readable_turns, shown, with_what_was_said
 from apps.learning.lineage import Lineage, trajectory_staleness
-from kernel.errors import AttuneError
+from kernel.errors import AttuneError, InvalidInput
 from kernel.rest.caller import Access
 
 TURNS_SHOWN = 100
@@ -139,14 +139,18 @@ def feedback(request: HttpRequest, place: Place, turn_id: uuid.UUID) -> HttpResp
     )
     if turn is None:
         raise Http404
-    score = request.POST.get("score", "")
+    score, correction = request.POST.get("score", ""), request.POST.get("correction", "")
     try:
+        if len(correction) > LONGEST_CORRECTION:  # half of it would be learned as if it were all
+            raise InvalidInput(f"What it should have been: at most {LONGEST_CORRECTION:,} characters.")
+        if not score and not correction:
+            raise InvalidInput("Type what it should have been, or say whether it was good or bad.")
         give_feedback(
             tenant_id=place.tenant.pk,
             user_id=place.user.pk,
             turn_id=turn_id,
             score=int(score) if score in {"-1", "0", "1"} else None,
-            correction=request.POST.get("correction", "")[:LONGEST_CORRECTION],
+            correction=correction,
         )
     except AttuneError as error:
         messages.error(request, error.message)

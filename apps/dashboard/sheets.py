@@ -1,6 +1,7 @@
 """CSV: every sheet of the dashboard is written here, so that none carries a formula."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -11,6 +12,8 @@ from kernel.streams import one_by_one
 
 _TOGETHER = 500  # rows of a piece
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+# where a list is separated by semicolons or tabs, a spreadsheet goes on after one of them as in a cell of its own
+_WITHIN = re.compile("([;\t\r\n][ \u00a0\ufeff]*)(?=[=+\\-@\uff1d\uff0b\uff0d\uff20])")
 
 
 def sheet(name: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
@@ -24,10 +27,11 @@ def sheet(name: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Stre
 
 
 def harmless(value: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula."""
-    if isinstance(value, str) and value.lstrip(" \u00a0\ufeff").startswith(_FORMULA):
-        return f"'{value}"
-    return "" if value is None else value
+    """Return a cell that no spreadsheet takes for a formula, whatever it separates cells by."""
+    if not isinstance(value, str):
+        return "" if value is None else value
+    plain = _WITHIN.sub(r"\1'", value)
+    return f"'{plain}" if value.lstrip(" \u00a0\ufeff").startswith(_FORMULA) else plain
 
 
 class _Line:

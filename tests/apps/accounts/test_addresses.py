@@ -48,6 +48,11 @@ def test_an_unconfirmed_address_is_not_the_first_whoever_else_has_it(eve: User) 
     assert first_of(eve) == ("eve@example.org", ["eve@example.org"])
 
 
+def test_an_address_that_holds_what_no_text_holds_is_nobodys(eve: User) -> None:
+    made_first(inside(eve), "eve\x00@example.org")
+    assert first_of(eve) == ("eve@example.org", ["eve@example.org"])
+
+
 @pytest.mark.parametrize("written", ["FREE@EXAMPLE.ORG", "Free@Example.org", " free@example.org "])
 def test_an_unconfirmed_address_is_not_the_first_however_it_is_written(eve: User, written: str) -> None:
     EmailAddress.objects.create(user=eve, email="free@example.org", verified=False)
