@@ -106,7 +106,8 @@ def rotate(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpRespons
     """Ask when a key shall end; make its successor, which this answer shows and nothing after it."""
     key = _seen(place, key_id)
     if request.method != "POST":
-        if key.revoked_at is not None or key.user_id != place.user.pk:
+        ended = key.revoked_at is not None or key.successor_id is not None
+        if ended or key.user_id != place.user.pk:
             raise Http404
         return place.show(
             request, "key_rotate", section="keys", key=key, overlaps=OVERLAPS.items(), usual=USUAL_OVERLAP

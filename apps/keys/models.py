@@ -39,6 +39,14 @@ class ApiKey(TenantModel):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, help_text="Written at most once a minute.")
+    successor = models.OneToOneField(
+        "self",
+        null=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="What it was rotated into, once: from then on its end is that of the overlap.",
+    )
 
     class Meta:
         constraints = [

@@ -210,7 +210,8 @@ def rotate_key(
     the old one ends after `overlap_s` seconds.
 
     `user_id` is who asks and is given the new secret. Raises Forbidden unless the key is theirs: whoever else
-    held it would act as its person, with a role that is not their own.
+    held it would act as its person, with a role that is not their own. Raises Conflict for a key that was rotated
+    before (a second successor would end with the first one's overlap), is revoked or expired.
     """
     if overlap_s < 0:
         raise InvalidInput("The overlap cannot be negative.", field="overlap_s")
@@ -219,6 +220,11 @@ def rotate_key(
         if old.user_id != user_id:
             raise Forbidden(
                 "A key is rotated by its own person alone, who is shown the new secret. Revoke it instead."
+            )
+        if old.successor is not None:
+            raise Conflict(
+                f"The key was rotated already, into {old.successor}. Rotate that one, or make another key.",
+                code="rotated_already",
             )
         now = timezone.now()
         if old.revoked_at is not None or (old.expires_at is not None and old.expires_at <= now):
@@ -233,7 +239,8 @@ def rotate_key(
         limiting.hand_over(old, key)
         ends = now + dt.timedelta(seconds=overlap_s)
         old.expires_at = ends if old.expires_at is None else min(ends, old.expires_at)
-        old.save(update_fields=["expires_at"])
+        old.successor = key
+        old.save(update_fields=["expires_at", "successor"])
         record(
             actor=actor,
             action="key.rotate",

@@ -4,6 +4,8 @@ import datetime as dt
 import hashlib
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -168,6 +170,49 @@ def test_a_rotated_key_works_until_its_overlap_ends(somebody: Somebody) -> None:
             actor="user:x",
             overlap_s=60,
         )
+
+
+def test_a_key_is_rotated_once(somebody: Somebody) -> None:
+    rotate = partial(rotate_key, tenant_id=somebody.tenant.id, user_id=somebody.user.id, actor="user:x")
+    fresh, _ = rotate(key_id=somebody.key.id, overlap_s=3600)
+    assert fresh.expires_at is None
+    ends = row(somebody).expires_at
+
+    with pytest.raises(Conflict, match=f"rotated already, into {fresh}") as refused:
+        rotate(key_id=somebody.key.id, overlap_s=60)
+
+    assert refused.value.code == "rotated_already"
+    assert row(somebody).expires_at == ends
+    newest, secret = rotate(key_id=fresh.id, overlap_s=0)
+    assert newest.expires_at is None
+    assert authenticate(f"Bearer {secret}").key_id == newest.id
+    with tenant_scope(somebody.tenant.id):
+        assert ApiKey.objects.count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_rotations_at_once_one_makes_a_successor(somebody: Somebody) -> None:
+    def rotate(_: int) -> str:
+        try:
+            made, _ = rotate_key(
+                tenant_id=somebody.tenant.id,
+                key_id=somebody.key.id,
+                user_id=somebody.user.id,
+                actor="user:x",
+                overlap_s=60,
+            )
+            return str(made)
+        except Conflict as refused:
+            return refused.code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as threads:
+        done = list(threads.map(rotate, range(4)))
+
+    assert done.count("rotated_already") == 3
+    with tenant_scope(somebody.tenant.id):
+        assert ApiKey.objects.count() == 2
 
 
 def test_a_key_is_rotated_by_its_own_person_alone(somebody: Somebody) -> None:
