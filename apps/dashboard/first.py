@@ -36,4 +36,4 @@ def first(request: HttpRequest, place: Place) -> StreamingHttpResponse:
         seen = first_request(place)
         return render_to_string("dashboard/_landed.html", {"place": place, **seen}), seen["asked_before"]
 
-    return live.stream(request, tenant_id=place.tenant.pk, piece=piece)
+    return live.stream(request, place, piece=piece)

@@ -83,7 +83,7 @@ def runs_events(request: HttpRequest, place: Place) -> StreamingHttpResponse:
         context = {"place": place, "under_way": _under_way(), "rows": rows, **grown}
         return render_to_string("dashboard/_runs_live.html", context), False
 
-    return live.stream(request, tenant_id=place.tenant.pk, piece=piece)
+    return live.stream(request, place, piece=piece)
 
 
 def _run(run_id: uuid.UUID) -> TrainingRun:
@@ -145,7 +145,7 @@ def events(request: HttpRequest, place: Place, run_id: uuid.UUID) -> StreamingHt
         grown = {"curves": _curves(now["run"])} if over else {}
         return render_to_string("dashboard/_run_live.html", {"place": place, **now, **grown}), over
 
-    return live.stream(request, tenant_id=place.tenant.pk, piece=piece)
+    return live.stream(request, place, piece=piece)
 
 
 @require_POST

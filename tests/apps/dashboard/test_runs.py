@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.sessions.models import Session
 from django.test import AsyncClient, Client
 from django.utils import timezone
 
+from apps.accounts.models import Membership, Role, User
 from apps.adapters.models import Policy
 from apps.dashboard import live
 from apps.dashboard.measures import Measure, main_measures, measures
 from apps.learning.models import RunState, TrainingRun
-from kernel.tenancy import tenant_scope
+from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows, fill
 from tests.apps.dashboard.conftest import browser, text_of
 from tests.tenants import add_version
@@ -140,6 +142,48 @@ async def test_the_list_is_followed_and_nothing_comes_twice(
     # who comes back with the last one is sent it no more
     again = await pieces(**{"Last-Event-ID": mark[1]})
     assert (await anext(again)).decode().count('id="chart-data"') == 0
+
+
+def _taken_out(rows: Rows) -> None:
+    Membership.objects.filter(user=rows.user).delete()
+
+
+def _lowered(rows: Rows) -> None:
+    Membership.objects.filter(user=rows.user).update(role=Role.VIEWER)
+
+
+def _signed_out(rows: Rows) -> None:
+    del rows
+    Session.objects.all().delete()
+
+
+def _other_password(rows: Rows) -> None:
+    with system_scope("tests"):
+        user = User.objects.get(pk=rows.user.pk)
+        user.set_password("another one, as long")
+        user.save()
+
+
+def _closed(rows: Rows) -> None:
+    with system_scope("tests"):
+        User.objects.filter(pk=rows.user.pk).update(is_active=False)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("loses", [_taken_out, _lowered, _signed_out, _other_password, _closed])
+async def test_who_may_no_more_is_sent_nothing_more(
+    acme: Rows, monkeypatch: pytest.MonkeyPatch, loses: Any
+) -> None:
+    monkeypatch.setattr(live, "EVERY_S", 0.01)
+    client = AsyncClient()
+    await client.aforce_login(acme.user)
+    answer: Any = await client.get(f"/t/acme/runs/events?policy={acme.policy.pk}")
+    stream = aiter(answer.streaming_content)
+    assert charted((await anext(stream)).decode()) == [(2, 0.5)]
+    assert "No run is under way." in (await anext(stream)).decode()
+    await _in_thread(lambda: loses(acme), acme)
+    await _in_thread(lambda: TrainingRun.objects.filter(pk=acme.run.pk).update(reason="a secret"), acme)
+    assert [piece async for piece in stream] == []
 
 
 async def _in_thread(change: Any, rows: Rows) -> None:
