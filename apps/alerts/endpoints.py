@@ -3,6 +3,7 @@
 import datetime as dt
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 
 from django.db import transaction
 from django.utils import timezone
@@ -22,10 +23,11 @@ from apps.alerts.models import (
 from apps.alerts.services import announce
 from kernel import audit
 from kernel.errors import Conflict, InvalidInput, NotFound
-from kernel.sealing import seal, unseal
+from kernel.sealing import Unreadable, seal, unseal
 
 MOST = 10  # of one tenant
 OVERLAP = dt.timedelta(hours=24)  # both secrets sign
+MOST_BESIDE = 3  # secrets beside the present one: a header of four signatures
 
 
 def create_endpoint(
@@ -61,12 +63,13 @@ def rotate_secret(
 ) -> tuple[WebhookEndpoint, str]:
     """Give an endpoint another secret, shown this once; the old one signs beside it for `overlap`.
 
-    Audited.
+    So do those before it that still signed, up to `MOST_BESIDE`: of a double click or a lost answer, the one that the
+    receiver knows is not the last. Audited.
     """
     secret = signing.new_secret()
     with transaction.atomic():
         row = _locked(endpoint_id)
-        row.previous_secret = row.secret
+        row.previous_secret = " ".join([row.secret, *_beside(row)][:MOST_BESIDE])
         row.previous_until = timezone.now() + overlap
         row.secret = seal(secret, purpose=signing.PURPOSE)
         row.save()
@@ -185,11 +188,22 @@ def send_test(*, endpoint_id: uuid.UUID, actor: str) -> Delivery:
 
 
 def secrets_of(endpoint: WebhookEndpoint) -> list[bytes]:
-    """Return what signs for an endpoint now, newest first; raises kernel.sealing.Unreadable."""
-    sealed = [endpoint.secret]
-    if endpoint.previous_secret and endpoint.previous_until and endpoint.previous_until > timezone.now():
-        sealed.append(endpoint.previous_secret)
-    return [unseal(one, purpose=signing.PURPOSE) for one in sealed]
+    """Return what signs for an endpoint now, newest first; raises kernel.sealing.Unreadable for the newest."""
+    found = [unseal(endpoint.secret, purpose=signing.PURPOSE)]
+    for sealed in _beside(endpoint):
+        # one that cannot be read any more is why the secret was changed: it signs nothing
+        with suppress(Unreadable):
+            found.append(unseal(sealed, purpose=signing.PURPOSE))
+    return found
+
+
+def _beside(endpoint: WebhookEndpoint) -> list[str]:
+    """Return the sealed secrets that still sign beside the present one, newest first."""
+    if not (
+        endpoint.previous_secret and endpoint.previous_until and endpoint.previous_until > timezone.now()
+    ):
+        return []
+    return endpoint.previous_secret.split()
 
 
 def _locked(endpoint_id: uuid.UUID) -> WebhookEndpoint:

@@ -92,6 +92,32 @@ def test_both_secrets_sign_while_they_overlap(somebody: Somebody, receiver: Rece
     assert verified(receiver.got[1], new, now=time.time())
 
 
+def test_of_secrets_rotated_twice_all_sign_while_they_overlap(somebody: Somebody, receiver: Receiver) -> None:
+    hook, first = endpoint(somebody, receiver)
+    made = [endpoints.rotate_secret(endpoint_id=hook.pk, actor="user:1")[1] for _ in range(4)]
+    tell(somebody)
+    send()
+    signing = [verified(receiver.got[0], one, now=time.time()) for one in (first, *made)]
+    assert signing == [False, True, True, True, True]  # the oldest of five is too many
+
+    WebhookEndpoint.objects.update(previous_until=timezone.now())
+    endpoints.rotate_secret(endpoint_id=hook.pk, actor="user:1")
+    tell(somebody, key="later")
+    send(Delivery.objects.get(alert__dedupe_key="later"))
+    assert [verified(receiver.got[1], one, now=time.time()) for one in made] == [False, False, False, True]
+
+
+def test_a_secret_that_cannot_be_read_is_rotated_away(
+    somebody: Somebody, receiver: Receiver, settings: Settings
+) -> None:
+    hook, _ = endpoint(somebody, receiver)
+    settings.SECRET_KEY = "another one by now"
+    _, new = endpoints.rotate_secret(endpoint_id=hook.pk, actor="user:1")
+    tell(somebody)
+    assert send().state == "delivered"
+    assert verified(receiver.got[0], new, now=time.time())
+
+
 def test_a_secret_is_not_to_be_read_from_rows_audit_or_logs(
     somebody: Somebody, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
