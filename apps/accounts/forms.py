@@ -2,12 +2,15 @@
 
 from allauth.account import forms as account
 from allauth.socialaccount import forms as linked
-from django.db import transaction
-from django.http import HttpRequest
+from django.conf import settings
+from django.contrib import messages
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 
 from apps.accounts.invitations import confirm_address
 from apps.accounts.models import User
-from apps.accounts.words import InOurWords
+from apps.accounts.words import ACCOUNT, InOurWords
 
 
 class LoginForm(InOurWords, account.LoginForm):  # type: ignore[misc]  # allauth is not typed
@@ -16,6 +19,21 @@ class LoginForm(InOurWords, account.LoginForm):  # type: ignore[misc]  # allauth
 
 class SignupForm(InOurWords, account.SignupForm):  # type: ignore[misc]
     """A new account, with its address and its place: all of it or nothing."""
+
+    def try_save(self, request: HttpRequest) -> tuple[User | None, HttpResponse | None]:
+        """Make the account; an address that was taken since it was looked at, as by a double click, is answered as a taken one."""
+        made: tuple[User | None, HttpResponse | None]
+        try:
+            made = super().try_save(request)
+        except IntegrityError:
+            if not User.objects.filter(email=self.cleaned_data["email"].lower()).exists():
+                raise
+            if settings.SIGNUP_CONFIRMED:
+                self.account_already_exists = True
+                return self.try_save(request)
+            messages.error(request, ACCOUNT["email_taken"])
+            return None, redirect("account_login")
+        return made
 
     def save(self, request: HttpRequest) -> User:
         """Make the account."""

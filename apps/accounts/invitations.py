@@ -19,6 +19,7 @@ from kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
 from kernel.tenancy import system_scope, tenant_scope
 
 VALID_FOR = dt.timedelta(days=7)
+LONGEST_ADDRESS = 254
 MOST_OPEN = 100  # open invitations of a tenant: mail is not for flooding
 
 
@@ -29,6 +30,8 @@ def invite(*, tenant: Tenant, email: str, role: Role, inviter: User, link: str) 
     `Forbidden` for an inviter who may not: an admin asks nobody in as owner.
     """
     address = email.strip().lower()
+    if len(address) > LONGEST_ADDRESS:
+        raise InvalidInput(f"An email address has at most {LONGEST_ADDRESS} characters.", field="email")
     try:
         validate_email(address)
     except ValidationError as error:
@@ -107,18 +110,19 @@ def find(token: str) -> Invitation | None:
 
 
 def accept(*, token: str, user: User) -> Membership:
-    """Make the person a member; the same again returns the membership.
+    """Make the person a member; the same again, or twice at once, returns the membership.
 
     Raises `NotFound` for a link that has ended, `Conflict` for somebody else's address.
     """
     invitation = find(token)
     if invitation is None:
-        raise NotFound("this invitation has ended: ask for another")
+        return _joined_before(token, user)
     with tenant_scope(invitation.tenant_id), transaction.atomic():
-        held = Invitation.objects.select_for_update()
-        row = held.filter(stands(), pk=invitation.pk, accepted_at=None).first()
+        held = Invitation.objects.select_for_update(of=("self",))
+        # asked again meanwhile, the old link has ended
+        row = held.filter(stands(), token_sha256=_hash(token), accepted_at=None).first()
         if row is None:
-            raise NotFound("this invitation has ended: ask for another")
+            return _joined_before(token, user)
         if row.email != user.email.lower():
             raise Conflict(f"this invitation is for {row.email}, and you are {user.email}")
         membership, created = Membership.objects.get_or_create(user=user, defaults={"role": row.role})
@@ -133,6 +137,22 @@ def accept(*, token: str, user: User) -> Membership:
                 detail={"role": row.role},
             )
         return Membership.objects.select_related("tenant").get(pk=membership.pk)
+
+
+def _joined_before(token: str, user: User) -> Membership:
+    if (joined := joined_by(token, user)) is None:
+        raise NotFound("this invitation has ended: ask for another")
+    return joined
+
+
+def joined_by(token: str, user: User) -> Membership | None:
+    """Return the membership of somebody who has come by this link before; None: they have not, or are out again."""
+    with system_scope("who came by this invitation"):
+        used = Invitation.objects.filter(
+            token_sha256=_hash(token), accepted_at__isnull=False, email=user.email.lower()
+        )
+        rows = Membership.objects.select_related("tenant").filter(user=user, tenant__in=used.values("tenant"))
+        return rows.first()
 
 
 def confirm_address(user: User) -> None:

@@ -13,8 +13,6 @@ from apps.accounts.models import Invitation, Role, Tenant, User
 from kernel.rest.caller import Access
 from kernel.rest.views import ScopedViewSet
 
-LONGEST_ADDRESS = 254
-
 
 class InvitationSerializer(serializers.ModelSerializer[Invitation]):
     """Somebody who was asked to join and has not yet. The link stands in their mail alone."""
@@ -31,7 +29,7 @@ class InvitationSerializer(serializers.ModelSerializer[Invitation]):
 class NewInvitationSerializer(serializers.Serializer[Any]):
     """Who is to be asked, and what they may do then."""
 
-    email = serializers.EmailField(max_length=LONGEST_ADDRESS)
+    email = serializers.EmailField(max_length=invitations.LONGEST_ADDRESS)
     role = serializers.ChoiceField(choices=Role.choices, help_text="Not above one's own.")
 
 

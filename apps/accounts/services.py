@@ -6,7 +6,7 @@ import uuid
 from allauth.account.models import EmailAddress
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from apps.accounts.models import Membership, Role, Tenant, User
 from kernel import audit
@@ -66,10 +66,15 @@ def create_tenant(*, slug: str, name: str, actor: str) -> Tenant:
     except ValidationError as error:
         field, problems = next(iter(error.message_dict.items()))
         raise InvalidInput(f"tenant {field} {slug!r}: {' '.join(problems)}", field=field) from error
+    taken = Conflict(f"there is already a tenant {slug!r}", field="slug")
     with transaction.atomic():
         if Tenant.objects.filter(slug=slug).exists():
-            raise Conflict(f"there is already a tenant {slug!r}", field="slug")
-        tenant.save(force_insert=True)
+            raise taken
+        try:
+            with transaction.atomic():
+                tenant.save(force_insert=True)
+        except IntegrityError:  # taken at this moment
+            raise taken from None
         audit.record(actor=actor, action="tenant.create", target=f"tenant:{tenant.pk}", tenant_id=tenant.pk)
     return tenant
 

@@ -60,7 +60,11 @@ def found_tenant(user: User, name: str) -> Tenant:
     actor = f"user:{user.pk}"
     with transaction.atomic():
         with system_scope("a slug that nobody has yet"):
-            tenant = create_tenant(slug=_free_slug(name), name=name, actor=actor)
+            slug = _free_slug(name)
+            try:
+                tenant = create_tenant(slug=slug, name=name, actor=actor)
+            except Conflict:  # somebody took it at this moment
+                tenant = create_tenant(slug=_another(slug), name=name, actor=actor)
         set_role(tenant_id=tenant.pk, user=user, role=Role.OWNER, actor=actor)
         with tenant_scope(tenant.pk):
             create_policy(tenant=tenant, name=FIRST_POLICY, actor=actor)
@@ -74,6 +78,10 @@ def _free_slug(name: str) -> str:
     validate_slug(slug)
     if not Tenant.objects.filter(slug=slug).exists():
         return slug
+    return _another(slug)
+
+
+def _another(slug: str) -> str:
     return f"{slug}-{uuid7().hex[-6:]}"
 
 
@@ -82,7 +90,11 @@ def _free_slug(name: str) -> str:
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
     """Show who asks whom to join what; joining is a button for who has signed in."""
     found = invitations.find(token)
+    user: Any = request.user
     if found is None:
+        joined = invitations.joined_by(token, user) if user.is_authenticated else None
+        if joined is not None:
+            return redirect("dashboard:overview", tenant=joined.tenant.slug)
         return render(request, "dashboard/invitation.html", {"found": None}, status=404)
     if not request.user.is_authenticated:
         request.session[INVITED] = token

@@ -109,8 +109,8 @@ def _entries(rows: Sequence[Preference], *, evidence: int) -> list[Entry]:
 @tenant_page(needs=Access.TALK)
 def memory(request: HttpRequest, place: Place) -> HttpResponse:
     """List what people asked for, newest first; keep what is typed here."""
-    if request.method == "POST":
-        return _add(request, place)
+    if request.method == "POST" and (done := _add(request, place)) is not None:
+        return done
     policy, state = chosen_id(request, "policy"), chosen_word(request, "state", list(STATES))
     person = request.GET.get("person", "").strip()[:_LONGEST_PERSON]
     rows = _readable(place)
@@ -130,12 +130,14 @@ def memory(request: HttpRequest, place: Place) -> HttpResponse:
         policies=Policy.objects.order_by("name"),
         states=STATES.items(),
         longest=LONGEST,
+        typed=request.POST,
         query=request.GET.urlencode(),
         chosen={"policy": str(policy or ""), "state": state, "person": person},
     )
 
 
-def _add(request: HttpRequest, place: Place) -> HttpResponse:
+def _add(request: HttpRequest, place: Place) -> HttpResponse | None:
+    """Keep what was typed; None where that is refused: the page says why, and has it still."""
     try:
         policy_id = uuid.UUID(request.POST.get("policy", ""))
     except ValueError as error:
@@ -153,8 +155,8 @@ def _add(request: HttpRequest, place: Place) -> HttpResponse:
         if error.status == 404:
             raise Http404 from error
         messages.error(request, error.message)
-    else:
-        messages.success(request, "Kept. Your next request is told of it.")
+        return None
+    messages.success(request, "Kept. Your next request is told of it.")
     return redirect("dashboard:memory", tenant=place.tenant.slug)
 
 
@@ -165,8 +167,11 @@ def preference(request: HttpRequest, place: Place, preference_id: uuid.UUID) -> 
     found = _readable(place).filter(pk=preference_id).first()
     if found is None:
         raise Http404
+    retyped = None
     if request.method == "POST":
-        return _change(request, place, preference_id)
+        if (done := _change(request, place, preference_id)) is not None:
+            return done
+        retyped = request.POST.get("text", "")
     entries = _entries([found], evidence=EVIDENCE_SHOWN)
     return place.show(
         request,
@@ -176,10 +181,12 @@ def preference(request: HttpRequest, place: Place, preference_id: uuid.UUID) -> 
         replaces=_entries(list(found.supersedes.order_by("-changed_at")[:5]), evidence=0),
         by=_entries([found.superseded_by] if found.superseded_by else [], evidence=0),
         longest=LONGEST,
+        retyped=retyped,
     )
 
 
-def _change(request: HttpRequest, place: Place, preference_id: uuid.UUID) -> HttpResponse:
+def _change(request: HttpRequest, place: Place, preference_id: uuid.UUID) -> HttpResponse | None:
+    """Do what was asked; None where words are refused: the preference's page says why, and has them still."""
     wish = request.POST.get("wish", "")
     try:
         if wish == "delete":
@@ -202,6 +209,8 @@ def _change(request: HttpRequest, place: Place, preference_id: uuid.UUID) -> Htt
         if error.status == 404:
             raise Http404 from error
         messages.error(request, error.message)
+        if wish == "words":
+            return None
     here = reverse("dashboard:memory", kwargs={"tenant": place.tenant.slug})
     if "query" in request.POST:
         return redirect(f"{here}?{request.POST['query'][:_LONGEST_QUERY]}")

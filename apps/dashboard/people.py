@@ -35,6 +35,10 @@ class TenantForm(InOurWords):
 @tenant_page(needs=Access.TALK)
 def members(request: HttpRequest, place: Place) -> HttpResponse:
     """List who belongs to the tenant."""
+    return _members(request, place)
+
+
+def _members(request: HttpRequest, place: Place) -> HttpResponse:
     return place.show(
         request,
         "members",
@@ -47,6 +51,8 @@ def members(request: HttpRequest, place: Place) -> HttpResponse:
         if place.manages
         else [],
         now=timezone.now(),
+        typed=request.POST,
+        older_at=reverse("dashboard:members", kwargs={"tenant": place.tenant.slug}),
     )
 
 
@@ -61,15 +67,15 @@ def invite(request: HttpRequest, place: Place) -> HttpResponse:
     try:
         invitation = invitations.invite(
             tenant=place.tenant,
-            email=request.POST.get("email", "")[:254],
+            email=request.POST.get("email", ""),
             role=Role(role),
             inviter=place.user,
             link=link.replace("TOKEN", "{token}"),
         )
     except AttuneError as error:
         messages.error(request, error.message)
-    else:
-        messages.success(request, f"A mail is on its way to {invitation.email}.")
+        return _members(request, place)  # with what was typed
+    messages.success(request, f"A mail is on its way to {invitation.email}.")
     return redirect("dashboard:members", tenant=place.tenant.slug)
 
 
@@ -135,15 +141,16 @@ def _before_they_go(request: HttpRequest, place: Place, membership_id: uuid.UUID
 @tenant_page()
 def settings(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the tenant and its policies; change the tenant's name, or whether it learns."""
+    now = {"name": place.tenant.name, "training_enabled": place.tenant.training_enabled}
+    form = TenantForm(initial=now)
     if request.method == "POST":
         place.require(Access.MANAGE)
         form = TenantForm(request.POST)
         if form.is_valid():
             services.change_tenant(tenant_id=place.tenant.pk, actor=place.actor, **form.cleaned_data)
             messages.success(request, "Saved.")
-        else:
-            messages.error(request, str(form.errors["name"][0]))
-        return redirect("dashboard:settings", tenant=place.tenant.slug)
+            return redirect("dashboard:settings", tenant=place.tenant.slug)
+        messages.error(request, str(form.errors["name"][0]))
     policies = list(with_version_counts(Policy.objects.order_by("name")))
     for policy in policies:
         policy.preset = preset_named(policy)  # type: ignore[attr-defined]
@@ -152,6 +159,7 @@ def settings(request: HttpRequest, place: Place) -> HttpResponse:
         "settings",
         section="settings",
         tab="all",
+        form=form,
         policies=policies,
         all_keys=in_words(holding(place.tenant.pk)),
     )

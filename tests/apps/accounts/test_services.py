@@ -1,5 +1,8 @@
+import threading
+
 import pytest
 from allauth.account.models import EmailAddress
+from django.db import connection, transaction
 
 from apps.accounts.models import Membership, Role, Tenant, User
 from apps.accounts.selectors import memberships_of, tenant_by_slug, user_by_email
@@ -7,6 +10,7 @@ from apps.accounts.services import create_tenant, create_user, new_password, set
 from kernel.errors import Conflict, InvalidInput, NotFound
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
+from tests.locks import wait_for_a_lock
 
 pytestmark = pytest.mark.django_db
 WHO = "system:test"
@@ -102,3 +106,25 @@ def test_a_persons_tenants_are_found_without_a_scope_and_only_theirs() -> None:
         set_role(tenant_id=tenant.pk, user=user, role=Role.MEMBER, actor=WHO)
     assert [one.tenant.slug for one in memberships_of(ada)] == ["a", "b"]
     assert [one.tenant.slug for one in memberships_of(bob)] == ["c", "b"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_slug_that_is_taken_at_that_moment_is_a_taken_one() -> None:
+    said: list[str] = []
+
+    def second() -> None:
+        try:
+            with system_scope("tests"):
+                create_tenant(slug="same", name="", actor="system:test")
+        except Conflict as refused:
+            said.append(refused.message)
+        finally:
+            connection.close()
+
+    beside = threading.Thread(target=second)
+    with system_scope("tests"), transaction.atomic():
+        create_tenant(slug="same", name="", actor="system:test")
+        beside.start()
+        wait_for_a_lock()
+    beside.join()
+    assert said == ["there is already a tenant 'same'"]

@@ -9,12 +9,14 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from django.test import Client
 
-from apps.accounts.invitations import invite
+from apps.accounts.forms import SignupForm
+from apps.accounts.invitations import accept, invite
 from apps.accounts.models import Invitation, Membership, Role, Tenant, User
 from apps.accounts.services import change_role, create_user, remove_member
 from apps.adapters.models import Policy
+from apps.dashboard import entrance
 from apps.keys.services import authenticate
-from kernel.errors import Forbidden, Unauthenticated
+from kernel.errors import Forbidden, NotFound, Unauthenticated
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows, fill, operator
@@ -96,7 +98,8 @@ def test_closed_sign_up_lets_in_who_was_invited(settings: Any) -> None:
     assert sign_up(guest, "guest@example.org").status_code == 302
     assert guest.get("/")["Location"] == "/t/acme/"
     assert "You are member of acme." in text_of(guest, "/t/acme/")
-    assert guest.get(link).status_code == 404  # it works once
+    assert guest.get(link)["Location"] == "/t/acme/"  # it works once, and leads back who used it
+    assert Client().get(link).status_code == 404
 
 
 def confirm(client: Client) -> None:
@@ -175,6 +178,65 @@ def test_an_invitation_is_for_one_address(acme: Rows) -> None:
         assert Invitation.objects.get(email="guest@example.org").accepted_at is not None
 
 
+def test_an_invitation_that_was_used_leads_who_used_it_in_and_nobody_else(acme: Rows) -> None:
+    link = invited(browser(acme.user), "guest@example.org")
+    with system_scope("tests"):
+        guest = User.objects.create_user("guest@example.org", PASSWORD)
+    client = browser(guest)
+    for _ in range(2):  # a double click
+        assert client.post(link)["Location"] == "/t/acme/"
+    assert client.get(link)["Location"] == "/t/acme/"
+    token = link.rpartition("/")[2]
+    assert accept(token=token, user=guest).tenant == acme.tenant
+    with tenant_scope(acme.tenant.pk):
+        assert AuditEntry.objects.filter(action="member.join").count() == 1
+    assert Client().get(link).status_code == 404
+    assert browser(acme.user).post(link).status_code == 404
+    with tenant_scope(acme.tenant.pk):
+        gone = Membership.objects.get(user=guest).pk
+    remove_member(tenant_id=acme.tenant.pk, membership_id=gone, actor="system:test")
+    assert client.post(link).status_code == 404
+    with pytest.raises(NotFound):
+        accept(token=token, user=guest)
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_an_address_that_is_taken_at_that_moment_is_a_taken_one(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, *, confirmed: bool
+) -> None:
+    """As of a double click: both looked at it before either made it."""
+    settings.SIGNUP_CONFIRMED = confirmed
+    settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory" if confirmed else "optional"
+    looked = SignupForm.clean
+
+    def taken_since(form: SignupForm) -> Any:
+        found = looked(form)
+        with system_scope("tests"):
+            User.objects.create_user("ada@example.org", PASSWORD)
+        return found
+
+    monkeypatch.setattr(SignupForm, "clean", taken_since)
+    client = Client()
+    answer = sign_up(client, "Ada@Example.org", "Lovelace")
+    assert answer.status_code == 302
+    page = client.get(answer["Location"]).content.decode()
+    assert ("If it is yours, sign in" in page) is not confirmed
+    assert "_auth_user_id" not in client.session
+    with system_scope("tests"):
+        assert User.objects.count() == 1
+        assert not Tenant.objects.exists()
+
+
+def test_a_name_that_is_taken_at_that_moment_gets_another_slug(
+    acme: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entrance, "_free_slug", lambda name: "acme")
+    sign_up(Client(), "ada@example.org", "Acme")
+    with system_scope("tests"):
+        made = Membership.objects.select_related("tenant").get(user__email="ada@example.org").tenant
+    assert re.fullmatch(r"acme-[0-9a-f]{6}", made.slug)
+
+
 def test_asked_again_the_old_link_ends_and_one_that_was_taken_back_too(acme: Rows) -> None:
     client = browser(acme.user)
     first, second = invited(client, "guest@example.org"), invited(client, "Guest@Example.org")
@@ -192,7 +254,7 @@ def test_who_may_invite_whom(acme: Rows) -> None:
     assert someone.post("/t/acme/invitations", body).status_code == 403
     assert admin.post("/t/acme/invitations", {**body, "role": "owner"}).status_code == 404
     assert admin.post("/t/acme/invitations", body).status_code == 302
-    assert browser(acme.user).post("/t/acme/invitations", {**body, "email": "x"}).status_code == 302
+    assert browser(acme.user).post("/t/acme/invitations", {**body, "email": "x"}).status_code == 200
     assert len(sent()) == 1
 
 
