@@ -142,7 +142,13 @@ MIGRATION_MODULES = {label: f"migrations.{label}" for label in _MIGRATED}
 
 # --- Redis protocol: wake-ups, caches, limits. Losing all of it loses no work.
 REDIS_URL = env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+CACHES = {
+    "default": {
+        "BACKEND": "kernel.caching.SharedOrOwn",
+        "LOCATION": REDIS_URL,
+        "OPTIONS": {"socket_connect_timeout": 2.0, "socket_timeout": 2.0},
+    }
+}
 
 # --- people
 AUTH_USER_MODEL = "accounts.User"
