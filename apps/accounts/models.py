@@ -181,7 +181,12 @@ class Mail(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} to {self.recipient}"
+        return f"{self.about} to {self.recipient}"
+
+    @property
+    def about(self) -> str:
+        """What it is about, in words: the last part of its template's name."""
+        return self.kind.rpartition("/")[2].replace("_", " ")
 
 
 class EndUser(TenantModel):

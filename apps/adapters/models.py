@@ -112,6 +112,7 @@ class AdapterVersion(TenantModel):
     ready_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = "version"
         constraints = [
             models.UniqueConstraint(fields=["policy", "number"], name="version_number_once_per_policy"),
             models.CheckConstraint(condition=models.Q(number__gte=1), name="version_numbers_start_at_1"),

@@ -17,8 +17,14 @@ class ReasonForm(InOurWords):
         max_length=300,
         label="Why",
         help_text="Kept in the audit log.",
-        widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True}),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        # what is done comes before why
+        self.order_fields([name for name in self.fields if name != "reason"])
+        next(iter(self.fields.values())).widget.attrs["autofocus"] = True
 
 
 class PauseForm(ReasonForm):
@@ -63,16 +69,19 @@ class VerdictForm(ReasonForm):
     )
 
 
+def _limit(name: str) -> forms.IntegerField:
+    return forms.IntegerField(
+        min_value=0,
+        max_value=LARGEST_LIMIT,
+        required=False,
+        label=LABELS[name],
+        help_text="Empty: the platform's default. 0: no limit.",
+    )
+
+
 class LimitsForm(ReasonForm):
     """What all keys of a tenant together may ask."""
 
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        for name, label in LABELS.items():
-            self.fields[name] = forms.IntegerField(
-                min_value=0,
-                max_value=LARGEST_LIMIT,
-                required=False,
-                label=label,
-                help_text="Empty: the platform's default. 0: no limit.",
-            )
+    requests_per_minute = _limit("requests_per_minute")
+    tokens_per_minute = _limit("tokens_per_minute")
+    concurrent = _limit("concurrent")

@@ -1,14 +1,18 @@
 """How values look in the console: always escaped, never long."""
 
+import datetime as dt
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db import models
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
+
+from kernel.ids import tail
 
 TEXT_LIMIT = 4000  # characters of one message on a page
 _TONE = {
@@ -32,6 +36,7 @@ _TONE = {
     "draining": "wait",
     "delivered": "good",
     "sent": "good",
+    "under way": "wait",
     "info": "calm",
     "warning": "wait",
     "critical": "bad",
@@ -56,7 +61,21 @@ def cut(text: str, limit: int = TEXT_LIMIT) -> str:
 
 def chip(word: str) -> SafeString:
     """Return a state as a small label; its colour says good, waiting or bad, its word says which."""
-    return format_html('<span class="at-chip at-{}">{}</span>', _TONE.get(word, "calm"), word)
+    return format_html(
+        '<span class="at-chip at-{}">{}</span>', _TONE.get(word, "calm"), word.replace("_", " ")
+    )
+
+
+def named(token: str, words: Mapping[str, str]) -> SafeString | str:
+    """Return whom or what a name of the audit log stands for, by `names_of`; the name itself on hover."""
+    if token not in words:
+        return token or "-"
+    return format_html('<span title="{}">{}</span>', token, words[token])
+
+
+def moment(when: dt.datetime | None) -> str:
+    """Return a time as all lists show it."""
+    return "-" if when is None else f"{timezone.localtime(when):%Y-%m-%d %H:%M:%S}"
 
 
 def reward(value: float | None) -> SafeString:
@@ -69,8 +88,7 @@ def reward(value: float | None) -> SafeString:
 
 def short(value: object) -> SafeString:
     """Return an id by its last eight digits (the first ones are the time), whole on hover."""
-    text = str(value)
-    return format_html('<span class="at-id" title="{}">…{}</span>', text, text[-8:])
+    return format_html('<span class="at-id" title="{}">{}</span>', str(value), tail(value))
 
 
 def as_json(value: Any) -> SafeString:

@@ -2,72 +2,74 @@
 
 from typing import Any
 
+from django.apps import apps
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse
+from django.utils.text import capfirst
 
-_GROUPS: list[tuple[str, list[tuple[str, str, str]]]] = [
+_GROUPS: list[tuple[str, list[tuple[str, str]]]] = [
     (
         "People",
         [
-            ("Tenants", "accounts_tenant", "apartment"),
-            ("Users", "accounts_user", "person"),
-            ("Memberships", "accounts_membership", "badge"),
-            ("Keys", "keys_apikey", "key"),
-            ("End users", "accounts_enduser", "group"),
+            ("accounts_tenant", "apartment"),
+            ("accounts_user", "person"),
+            ("accounts_membership", "badge"),
+            ("keys_apikey", "key"),
+            ("accounts_enduser", "group"),
         ],
     ),
     (
         "Conversations",
         [
-            ("Sessions", "conversations_session", "forum"),
-            ("Turns", "conversations_turn", "chat"),
-            ("Feedback", "conversations_feedback", "thumbs_up_down"),
-            ("Judgements", "judging_judgement", "gavel"),
-            ("Rubrics", "judging_rubric", "straighten"),
-            ("Re-judging", "judging_rejudging", "restart_alt"),
-            ("Judge spend", "judging_judgespend", "payments"),
-            ("Preferences", "memory_preference", "bookmark"),
+            ("conversations_session", "forum"),
+            ("conversations_turn", "chat"),
+            ("conversations_feedback", "thumbs_up_down"),
+            ("judging_judgement", "gavel"),
+            ("judging_rubric", "straighten"),
+            ("judging_rejudging", "restart_alt"),
+            ("judging_judgespend", "payments"),
+            ("memory_preference", "bookmark"),
         ],
     ),
     (
         "Learning",
         [
-            ("Samples", "learning_sample", "dataset"),
-            ("Runs", "learning_trainingrun", "model_training"),
-            ("Drift readings", "learning_driftreading", "show_chart"),
-            ("Crossings", "learning_crossing", "trending_up"),
-            ("Training pauses", "learning_trainingpause", "pause_circle"),
-            ("Policies", "adapters_policy", "tune"),
-            ("Memory settings", "memory_memorysetting", "psychology"),
-            ("Lessons", "memory_lesson", "school"),
-            ("Versions", "adapters_adapterversion", "layers"),
-            ("Pointer moves", "adapters_pointermove", "swap_horiz"),
-            ("Gate results", "adapters_gateresult", "rule"),
+            ("learning_sample", "dataset"),
+            ("learning_trainingrun", "model_training"),
+            ("learning_driftreading", "show_chart"),
+            ("learning_crossing", "trending_up"),
+            ("learning_trainingpause", "pause_circle"),
+            ("adapters_policy", "tune"),
+            ("memory_memorysetting", "psychology"),
+            ("memory_lesson", "school"),
+            ("adapters_adapterversion", "layers"),
+            ("adapters_pointermove", "swap_horiz"),
+            ("adapters_gateresult", "rule"),
         ],
     ),
     (
         "Fleet",
         [
-            ("Engines", "engines_engine", "memory"),
-            ("Loaded adapters", "engines_loadedadapter", "download_done"),
-            ("Wanted adapters", "engines_desiredadapter", "inventory_2"),
+            ("engines_engine", "memory"),
+            ("engines_loadedadapter", "download_done"),
+            ("engines_desiredadapter", "inventory_2"),
         ],
     ),
     (
         "Alerts",
         [
-            ("Alerts", "alerts_alert", "notifications"),
-            ("Deliveries", "alerts_delivery", "send"),
-            ("Webhook endpoints", "alerts_webhookendpoint", "webhook"),
+            ("alerts_alert", "notifications"),
+            ("alerts_delivery", "send"),
+            ("alerts_webhookendpoint", "webhook"),
         ],
     ),
     (
         "Record",
         [
-            ("Outbox", "kernel_outboxmessage", "outbox"),
-            ("Mails", "accounts_mail", "mail"),
-            ("Audit", "kernel_auditentry", "history_edu"),
+            ("kernel_outboxmessage", "outbox"),
+            ("accounts_mail", "mail"),
+            ("kernel_auditentry", "history_edu"),
         ],
     ),
 ]
@@ -82,13 +84,19 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
             "title": title,
             "separator": True,
             "items": [
-                {"title": name, "icon": icon, "link": reverse(f"admin:{page}_changelist")}
-                for name, page, icon in pages
+                {"title": _plural(page), "icon": icon, "link": reverse(f"admin:{page}_changelist")}
+                for page, icon in pages
             ],
         }
         for title, pages in _GROUPS
     ]
     return [home, *groups]
+
+
+def _plural(page: str) -> str:
+    """Return what the list's own page calls it."""
+    opts = apps.get_model(page.replace("_", ".", 1))._meta  # noqa: SLF001
+    return capfirst(str(opts.verbose_name_plural))
 
 
 def tokens_css(request: HttpRequest) -> str:

@@ -9,6 +9,7 @@ from django.db.models.functions import Coalesce
 from apps.accounts.models import EndUser
 from apps.adapters.models import AdapterVersion, Policy
 from apps.keys.models import ApiKey
+from kernel.ids import tail
 from kernel.tenant_models import TenantModel
 
 
@@ -55,7 +56,7 @@ class Session(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return str(self.id)
+        return f"session {tail(self.id)}"
 
 
 class TurnState(models.TextChoices):
@@ -214,7 +215,7 @@ class Turn(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return str(self.id)
+        return f"turn {tail(self.id)}"
 
     @property
     def is_open(self) -> bool:
@@ -246,4 +247,4 @@ class Feedback(TenantModel):
         indexes = [models.Index(fields=["tenant", "-created_at"], name="feedback_by_tenant")]
 
     def __str__(self) -> str:
-        return f"{self.turn_id}: {self.score}"
+        return f"score {self.score} of turn {tail(self.turn_id)}"

@@ -74,6 +74,7 @@ class DesiredAdapter(TenantModel):
     unwanted_at = models.DateTimeField(null=True, help_text="Since when no new request asks for it.")
 
     class Meta:
+        verbose_name = "wanted adapter"
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(wanted=True, unwanted_at__isnull=True)

@@ -49,6 +49,7 @@ class ApiKey(TenantModel):
     )
 
     class Meta:
+        verbose_name = "key"
         constraints = [
             # what rows of other tables refer to that must be of the same tenant
             models.UniqueConstraint(fields=["tenant", "id"], name="key_of_its_tenant"),

@@ -48,6 +48,7 @@ def holding(tenant_id: uuid.UUID) -> Allowance:
 class Sides(NamedTuple):
     """One number of a tenant's limit: who says what, and what holds. 0 is no bound."""
 
+    name: str
     label: str
     default: int
     """The platform's."""
@@ -65,6 +66,7 @@ def sides(tenant_id: uuid.UUID) -> list[Sides]:
     now = holding(tenant_id)
     return [
         Sides(
+            name=name,
             label=LABELS[name],
             default=settings.TENANT_LIMITS[short],
             operator=getattr(operator, name, None),

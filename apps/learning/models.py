@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.models import Turn
+from kernel.ids import tail
 from kernel.tenant_models import TenantModel
 
 
@@ -53,6 +54,7 @@ class TrainingRun(TenantModel):
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = "run"
         constraints = [
             models.UniqueConstraint(
                 fields=["policy"], condition=Q(state__in=OPEN_RUN_STATES), name="one_open_run_per_policy"
@@ -71,7 +73,7 @@ class TrainingRun(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return f"{self.id} {self.state}"
+        return f"run {tail(self.id)}, {self.state}"
 
 
 class SampleState(models.TextChoices):
@@ -137,7 +139,7 @@ class Sample(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return f"{self.turn_id}: {self.state}"
+        return f"sample of turn {tail(self.turn_id)}, {self.state}"
 
 
 class RewardBaseline(TenantModel):

@@ -16,6 +16,11 @@ def first_id_at(moment: dt.datetime) -> uuid.UUID:
     return uuid.UUID(int=int(moment.timestamp() * 1000) << 80)
 
 
+def tail(row_id: object) -> str:
+    """Return the last eight digits of an id, by which people tell rows apart: the first ones are the time."""
+    return f"…{str(row_id)[-8:]}"
+
+
 def made_at(row_id: uuid.UUID) -> dt.datetime:
     """Return when a row was made, to the millisecond, by its id of version 7."""
     return dt.datetime.fromtimestamp((row_id.int >> 80) / 1000, dt.UTC)

@@ -6,7 +6,7 @@ from django.utils.safestring import SafeString
 from apps.adapters.models import AdapterVersion, Policy
 from apps.alerts import addresses
 from apps.alerts.endpoints import switch_off, switch_on
-from apps.alerts.models import Alert, Delivery, DeliveryState, WebhookEndpoint
+from apps.alerts.models import Alert, Delivery, DeliveryState, Event, WebhookEndpoint
 from apps.alerts.services import replay
 from apps.console import show
 from apps.console.admin.base import Act, ConsoleAdmin
@@ -83,7 +83,7 @@ class EndpointAdmin(ConsoleAdmin):
     """Addresses that tenants want to be told at. Secrets are never shown here."""
 
     fills = "A tenant adds one under Settings, Alerts, or by `manage.py webhooks add`."
-    list_display = ("where", "tenant", "enabled", "chosen", "failing_since", "disabled_reason", "created_at")
+    list_display = ("where", "tenant", "enabled", "chosen", "failing_since", "why_off", "created_at")
     list_select_related = ("tenant",)
     list_filter = ("enabled", "tenant")
     search_fields = ("=id", "tenant__slug")
@@ -93,7 +93,7 @@ class EndpointAdmin(ConsoleAdmin):
         "where",
         "tenant",
         "enabled",
-        "disabled_reason",
+        "why_off",
         "chosen",
         "failing_since",
         "previous_until",
@@ -103,7 +103,7 @@ class EndpointAdmin(ConsoleAdmin):
     acts = (
         Act(
             name="switch-off",
-            label="Switch off",
+            label="Switch the endpoint off",
             question=lambda row: (
                 f"{addresses.shown(row.url)} of {row.tenant} is told nothing more. What is on its way ends as dead."
             ),
@@ -112,7 +112,7 @@ class EndpointAdmin(ConsoleAdmin):
         ),
         Act(
             name="switch-on",
-            label="Switch on",
+            label="Switch the endpoint on",
             question=lambda row: f"{addresses.shown(row.url)} of {row.tenant} is told of its events again.",
             do=_on,
             offered=lambda row: not row.enabled,
@@ -134,7 +134,12 @@ class EndpointAdmin(ConsoleAdmin):
     @admin.display(description="events")
     def chosen(self, endpoint: WebhookEndpoint) -> str:
         """Return the events it is told of."""
-        return ", ".join(endpoint.events)
+        return ", ".join(Event(event).label if event in Event else event for event in endpoint.events)
+
+    @admin.display(description="why it is off")
+    def why_off(self, endpoint: WebhookEndpoint) -> str:
+        """Return what was said when it was switched off."""
+        return endpoint.disabled_reason or "-"
 
 
 def _replay(row: Delivery, who: str, why: str) -> str:
@@ -171,9 +176,10 @@ class DeliveryAdmin(ConsoleAdmin):
     acts = (
         Act(
             name="replay",
-            label="Replay",
+            label="Replay the delivery",
             question=lambda row: (
-                "This dead letter is sent again, under the same id: a receiver who had it already can tell."
+                f"{row.alert.get_event_display()}: this is sent to {row.recipient or row.endpoint} again, with all its "
+                "tries, under the same id. A receiver who had it already can tell."
             ),
             do=_replay,
             offered=lambda row: row.state == DeliveryState.DEAD,
@@ -188,7 +194,7 @@ class DeliveryAdmin(ConsoleAdmin):
     @admin.display(description="event")
     def event(self, delivery: Delivery) -> str:
         """Return what it tells of."""
-        return delivery.alert.event
+        return delivery.alert.get_event_display()
 
     @admin.display(description="to")
     def goes_to(self, delivery: Delivery) -> str:

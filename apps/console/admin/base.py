@@ -1,7 +1,7 @@
 """What every page of the console shares: nothing is edited here, acts are confirmed and audited."""
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -14,11 +14,15 @@ from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
 
+from apps.console import show
 from apps.console.admin.paging import FirstPages, FirstPagesList, Made
 from apps.console.forms import ReasonForm
+from apps.console.names import names_of, shortened
 from kernel import audit
 from kernel.errors import AttuneError
+from kernel.ids import tail
 from kernel.tenancy import system_scope, tenant_scope
 
 if TYPE_CHECKING:  # unfold's class is this one with another look, and is not typed
@@ -52,6 +56,20 @@ class Act:
     offered: Callable[[Any], bool]
     form: type[ReasonForm] = ReasonForm
     """What is asked; what it asks besides the reason reaches `do` by name."""
+    now: Callable[[Any], Mapping[str, object]] = lambda row: {}
+    """What stands in the form before anything is typed: what holds now."""
+
+
+def named(column: str, description: str) -> Callable[..., SafeString | str]:
+    """Return a column that shows whom a name of the audit log stands for; `ConsoleAdmin.names_in` reads them ahead."""
+
+    @admin.display(description=description)
+    def shown(_page: object, row: Any) -> SafeString | str:
+        token = getattr(row, column)
+        words = getattr(row, "names", None)
+        return show.named(token, names_of([token]) if words is None else words)
+
+    return shown
 
 
 class ConsoleAdmin(_ModelAdmin):
@@ -63,6 +81,8 @@ class ConsoleAdmin(_ModelAdmin):
     acts: Sequence[Act] = ()
     # columns that a list never shows: long arrays and texts stay in the database
     heavy: Sequence[str] = ()
+    # columns with names of the audit log
+    names_in: Sequence[str] = ()
     # reading what people wrote leaves an audit row
     holds_text = False
     panels_template = ""
@@ -149,6 +169,18 @@ class ConsoleAdmin(_ModelAdmin):
         """Return every field: also those that no form could hold."""
         return [str(name) for name in flatten_fieldsets(self.get_fieldsets(request, obj))]
 
+    def called(self, row: Any) -> str:
+        """Return what stands over a row's page."""
+        text = str(row)
+        return f"{self.opts.verbose_name} {tail(row.pk)}" if text == str(row.pk) else shortened(text)
+
+    def with_names(self, rows: Iterable[Any]) -> None:
+        """Let rows know whom the names in them stand for, in a constant number of queries."""
+        if self.names_in:
+            words = names_of(getattr(row, column) for row in rows for column in self.names_in)
+            for row in rows:
+                row.names = words
+
     def panels(self, obj: Any) -> Mapping[str, object]:
         """Return what `panels_template` shows below the row's fields."""
         return {}
@@ -208,7 +240,7 @@ class ConsoleAdmin(_ModelAdmin):
         act = next((act for act in self.acts if act.name == act_name), None)
         if row is None or act is None:
             raise Http404
-        form = act.form(request.POST or None)
+        form = act.form(request.POST or None, initial=act.now(row))
         back = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[row.pk])
         if request.method == "POST" and form.is_valid():
             self._do(request, row, act, form.cleaned_data)
@@ -217,7 +249,7 @@ class ConsoleAdmin(_ModelAdmin):
             **self.admin_site.each_context(request),
             "title": act.label,
             "opts": self.opts,
-            "row": row,
+            "original": row,
             "act": act,
             "question": act.question(row),
             "form": form,

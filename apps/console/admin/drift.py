@@ -4,8 +4,13 @@ from django.contrib import admin
 from django.utils.safestring import SafeString
 
 from apps.console import show
-from apps.console.admin.base import ConsoleAdmin
+from apps.console.admin.base import ConsoleAdmin, named
+from apps.learning.drift.bounds import BY_MEASURE
 from apps.learning.drift.models import Crossing, DriftReading, TrainingPause
+
+
+def _about(measure: str) -> str:
+    return BY_MEASURE[measure].about if measure in BY_MEASURE else measure.replace("_", " ")
 
 
 @admin.register(DriftReading)
@@ -45,7 +50,7 @@ class ReadingAdmin(ConsoleAdmin):
     @admin.display(description="measures")
     def in_short(self, reading: DriftReading) -> str:
         """Return the measures in one line."""
-        return show.cut(show.in_brief(reading.values), 160)
+        return show.cut(show.in_brief({_about(name): value for name, value in reading.values.items()}), 160)
 
     @admin.display(description="measures")
     def measured(self, reading: DriftReading) -> SafeString:
@@ -71,16 +76,18 @@ class CrossingAdmin(ConsoleAdmin):
         "A row is written when a measure goes past its bound. None means that all are within theirs, or "
         "that nothing was read yet. DRIFT_BOUNDS moves the bounds."
     )
-    list_display = ("created_at", "tenant", "policy", "measure", "action_chip", "words", "done", "cleared_at")
+    list_display = ("created_at", "tenant", "policy", "about", "action_chip", "words", "done", "cleared_at")
     list_select_related = ("tenant", "policy")
     list_filter = ("action", "tenant")
     search_fields = ("=id", "=measure", "policy__name", "tenant__slug")
     ordering = ("-id",)
+    names_in = ("cleared_by",)
+    over_by = named("cleared_by", "cleared by")
     fields = (
         "created_at",
         "tenant",
         "policy",
-        "measure",
+        "about",
         "value",
         "bound",
         "action_chip",
@@ -88,11 +95,16 @@ class CrossingAdmin(ConsoleAdmin):
         "done",
         "acted_at",
         "cleared_at",
-        "cleared_by",
+        "over_by",
         "reading",
         "version",
         "id",
     )
+
+    @admin.display(description="measure")
+    def about(self, crossing: Crossing) -> str:
+        """Return what was measured, in words."""
+        return _about(crossing.measure)
 
     @admin.display(description="action")
     def action_chip(self, crossing: Crossing) -> SafeString:
@@ -108,9 +120,17 @@ class PauseAdmin(ConsoleAdmin):
         "Training pauses when a crossing asks for it, or by “Pause training” on a policy's page. None means "
         "that all policies go on."
     )
-    list_display = ("created_at", "tenant", "policy", "reason", "actor", "resumed_at", "resumed_by")
+    list_display = ("created_at", "tenant", "policy", "why", "who", "resumed_at", "back_by")
     list_select_related = ("tenant", "policy")
     list_filter = ("tenant",)
     search_fields = ("=id", "policy__name", "tenant__slug")
     ordering = ("-id",)
-    fields = ("created_at", "tenant", "policy", "reason", "actor", "resumed_at", "resumed_by", "id")
+    fields = ("created_at", "tenant", "policy", "why", "who", "resumed_at", "back_by", "id")
+    names_in = ("actor", "resumed_by")
+    who = named("actor", "who")
+    back_by = named("resumed_by", "resumed by")
+
+    @admin.display(description="why")
+    def why(self, pause: TrainingPause) -> str:
+        """Return what was said of it."""
+        return pause.reason

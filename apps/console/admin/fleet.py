@@ -20,7 +20,7 @@ class EngineAdmin(ConsoleAdmin):
         "Those named in ENGINE_URLS stand here as soon as the workers run; `manage.py engine add URL` adds "
         "one while they do."
     )
-    list_display = ("url", "state_chip", "adapters", "max_loaded_loras", "seen_at", "reason")
+    list_display = ("url", "state_chip", "adapters", "room", "heard_at", "reason")
     list_filter = ("state",)
     search_fields = ("url",)
     ordering = ("url",)
@@ -31,8 +31,8 @@ class EngineAdmin(ConsoleAdmin):
         "boot_id",
         "model_path",
         "adapters",
-        "max_loaded_loras",
-        "seen_at",
+        "room",
+        "heard_at",
         "created_at",
     )
     panels_template = "console/engine.html"
@@ -51,6 +51,16 @@ class EngineAdmin(ConsoleAdmin):
     def state_chip(self, engine: Engine) -> SafeString:
         """Return its state."""
         return show.chip(engine.state)
+
+    @admin.display(description="room for adapters", ordering="max_loaded_loras")
+    def room(self, engine: Engine) -> int:
+        """Return how many it can have loaded."""
+        return engine.max_loaded_loras
+
+    @admin.display(description="heard of at", ordering="seen_at")
+    def heard_at(self, engine: Engine) -> str:
+        """Return when it last answered."""
+        return show.moment(engine.seen_at)
 
     @admin.display(description="adapters loaded", ordering="n_probed")
     def adapters(self, engine: Any) -> int:
@@ -103,6 +113,10 @@ class LoadedAdapterAdmin(ConsoleAdmin):
         "created_at",
         "updated_at",
     )
+
+    def called(self, row: LoadedAdapter) -> str:
+        """Say what is where."""
+        return f"{row.adapter} on {row.engine}"
 
     @admin.display(description="state")
     def state_chip(self, load: LoadedAdapter) -> SafeString:

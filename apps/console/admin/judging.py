@@ -4,11 +4,12 @@ from django.contrib import admin
 from django.utils.safestring import SafeString
 
 from apps.console import show
-from apps.console.admin.base import Act, ConsoleAdmin
+from apps.console.admin.base import Act, ConsoleAdmin, named
 from apps.console.forms import VerdictForm
 from apps.judging.models import Judgement, JudgementState, JudgeSpend, Rejudging, RejudgingState, Rubric
 from apps.judging.services import cancel_rejudging, override, replay
 from apps.judging.services.windows import progress_of
+from kernel.ids import tail
 
 
 def _override(judgement: Judgement, who: str, why: str, *, reward: int) -> str:
@@ -33,7 +34,7 @@ class JudgementAdmin(ConsoleAdmin):
     list_display = (
         "short_turn",
         "tenant",
-        "judge",
+        "judged_by",
         "state_chip",
         "verdict",
         "source",
@@ -45,10 +46,12 @@ class JudgementAdmin(ConsoleAdmin):
     list_filter = ("state", "tenant")
     search_fields = ("=turn__id", "=id", "tenant__slug")
     ordering = ("-id",)
+    names_in = ("judge",)  # of an override: who
+    judged_by = named("judge", "judge")
     fields = (
         "turn",
         "tenant",
-        "judge",
+        "judged_by",
         "prompt_version",
         "rubric",
         "votes_asked",
@@ -64,9 +67,9 @@ class JudgementAdmin(ConsoleAdmin):
     acts = (
         Act(
             name="override",
-            label="Override",
+            label="Override the verdict",
             question=lambda judgement: (
-                "Your verdict takes the place of every judge's, and their hints no longer count. The judges' verdicts stay "
+                f"Your verdict on the turn {tail(judgement.turn_id)} of {judgement.tenant} takes the place of every judge's, and their hints no longer count. The judges' verdicts stay "
                 "as rows; what a person said of the turn by hand still counts more."
             ),
             do=_override,
@@ -75,8 +78,11 @@ class JudgementAdmin(ConsoleAdmin):
         ),
         Act(
             name="replay",
-            label="Ask the judge again",
-            question=lambda judgement: f"It is a dead letter: {judgement.reason}. It gets its attempts back.",
+            label="Replay the judgement",
+            question=lambda judgement: (
+                f"The turn {tail(judgement.turn_id)} of {judgement.tenant} could not be judged: {judgement.reason}. The "
+                "judge is asked again, with all its attempts."
+            ),
             do=_replay,
             offered=lambda judgement: judgement.state == JudgementState.FAILED,
         ),
@@ -112,11 +118,13 @@ class RubricAdmin(ConsoleAdmin):
         "Without one, replies are judged by the platform's own words. A tenant writes one under Settings; "
         "an operator by “Write a rubric” on a policy's page."
     )
-    list_display = ("number", "tenant", "policy", "actor", "created_at")
+    list_display = ("number", "tenant", "policy", "who", "created_at")
     list_select_related = ("tenant", "policy")
     list_filter = ("tenant", "policy")
     ordering = ("-id",)
-    fields = ("number", "tenant", "policy", "words", "actor", "created_at")
+    fields = ("number", "tenant", "policy", "words", "who", "created_at")
+    names_in = ("actor",)
+    who = named("actor", "who")
     holds_text = True
 
     @admin.display(description="text")
@@ -164,24 +172,29 @@ class RejudgingAdmin(ConsoleAdmin):
         "tenant",
         "policy",
         "state_chip",
-        "total",
+        "turns",
         "since",
         "until",
-        "actor",
+        "who",
         "created_at",
     )
+    names_in = ("actor",)
+    who = named("actor", "who")
     list_select_related = ("tenant", "policy", "rubric")
     list_filter = ("state", "tenant", "policy")
     ordering = ("-id",)
     fields = (
         *("tenant", "policy", "state_chip", "reason", "how_far", "since", "until", "judge", "prompt_version"),
-        *("rubric", "votes_asked", "temperature", "actor", "created_at", "finished_at"),
+        *("rubric", "votes_asked", "temperature", "who", "created_at", "finished_at"),
     )
     acts = (
         Act(
             name="cancel",
-            label="Cancel",
-            question=lambda rejudging: "No more turns of the window are judged; what was judged stays.",
+            label="Cancel the re-judging",
+            question=lambda rejudging: (
+                f"No more turns of {rejudging.tenant} / {rejudging.policy} from {rejudging.since:%Y-%m-%d %H:%M} to "
+                f"{rejudging.until:%Y-%m-%d %H:%M} UTC are judged once more; what was judged stays."
+            ),
             do=_cancel,
             offered=lambda rejudging: rejudging.state == RejudgingState.RUNNING,
         ),
@@ -196,6 +209,11 @@ class RejudgingAdmin(ConsoleAdmin):
     def state_chip(self, rejudging: Rejudging) -> SafeString:
         """Return its state."""
         return show.chip(rejudging.state)
+
+    @admin.display(description="turns")
+    def turns(self, rejudging: Rejudging) -> int:
+        """Count them."""
+        return rejudging.total
 
     @admin.display(description="turns")
     def how_far(self, rejudging: Rejudging) -> str:

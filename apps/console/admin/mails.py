@@ -1,7 +1,5 @@
 """Mails to people: how each stands, and those that were given up once more."""
 
-import datetime as dt
-
 from django.contrib import admin
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -28,22 +26,22 @@ class MailAdmin(ConsoleAdmin):
 
     fills = "Signing up, an invitation, a lost password and each change of an account send one."
     list_display = (
-        *("about", "recipient", "state_chip", "attempts", "reason"),
+        *("about", "goes_to", "state_chip", "attempts", "reason"),
         *("replayable_until", "due_at", "created_at"),
     )
     list_filter = ("state",)
     search_fields = ("=recipient",)
     ordering = ("-id",)
     fields = (
-        *("about", "recipient", "state_chip", "attempts", "reason"),
+        *("about", "goes_to", "state_chip", "attempts", "reason"),
         *("replayable_until", "due_at", "created_at", "id"),
     )
     acts = (
         Act(
             name="replay",
-            label="Replay",
+            label="Replay the mail",
             question=lambda mail: (
-                f"This mail to {mail.recipient} is sent again from the start, with all its tries, under the same "
+                f"The mail to {mail.recipient} ({mail.about}) is sent again from the start, with all its tries, under the same "
                 f"Message-ID. What it says, a link perhaps, is good until {mail.words_until:%Y-%m-%d %H:%M} UTC."
             ),
             do=_replay,
@@ -56,8 +54,13 @@ class MailAdmin(ConsoleAdmin):
 
     @admin.display(description="about")
     def about(self, mail: Mail) -> str:
-        """Return what it is about, in words: the last part of its template's name."""
-        return mail.kind.rpartition("/")[2].replace("_", " ")
+        """Return what it is about, in words."""
+        return mail.about
+
+    @admin.display(description="to")
+    def goes_to(self, mail: Mail) -> str:
+        """Return the person's address."""
+        return mail.recipient
 
     @admin.display(description="state")
     def state_chip(self, mail: Mail) -> SafeString:
@@ -65,6 +68,6 @@ class MailAdmin(ConsoleAdmin):
         return show.chip(mail.state)
 
     @admin.display(description="can be replayed until")
-    def replayable_until(self, mail: Mail) -> dt.datetime | None:
-        """Return when what a dead one says has ended; none where it has, or is not kept."""
-        return mail.words_until if _words_left(mail) else None
+    def replayable_until(self, mail: Mail) -> str:
+        """Return when what a dead one says has ended, where it has not."""
+        return show.moment(mail.words_until if _words_left(mail) else None)

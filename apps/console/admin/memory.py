@@ -12,11 +12,12 @@ from apps.console.admin.base import Act, ConsoleAdmin
 from apps.memory.models import Lesson, MemorySetting, Preference, PreferenceState
 from apps.memory.selectors import tokens_saved, with_words
 from apps.memory.services import delete_preference
+from kernel.ids import tail
 
 
 def _delete(row: Preference, who: str, _why: str) -> str:
     delete_preference(preference_id=row.pk, user_id=None, actor=who)
-    return "no prompt is told of it from the next request on"
+    return "no prompt is told of it from the next request on."
 
 
 @admin.register(Preference)
@@ -70,7 +71,10 @@ class PreferenceAdmin(ConsoleAdmin):
         Act(
             "delete",
             "Delete the preference",
-            lambda _row: "It leaves every prompt from the next request on, and its words are gone for good.",
+            lambda row: (
+                f"The preference {tail(row.pk)} of {row.end_user or row.user} leaves every prompt of {row.tenant} / "
+                f"{row.policy} from the next request on, and its words are gone for good."
+            ),
             _delete,
             lambda row: row.state != PreferenceState.DELETED,
         ),
@@ -102,9 +106,9 @@ class PreferenceAdmin(ConsoleAdmin):
         return count
 
     @admin.display(description="last seen")
-    def last_seen_at(self, row: Any) -> Any:
+    def last_seen_at(self, row: Any) -> str:
         """Return when it was last said."""
-        return row.last_seen
+        return show.moment(row.last_seen)
 
     @admin.display(description="prompt tokens saved")
     def saved(self, row: Any) -> int:
@@ -129,6 +133,10 @@ class MemorySettingAdmin(ConsoleAdmin):
     list_select_related = ("tenant", "policy")
     list_filter = ("in_prompt", "shadow", "tenant")
     fields = (*list_display, "shadow_from_hour", "shadow_until_hour")
+
+    def called(self, row: MemorySetting) -> str:
+        """Say whose they are."""
+        return f"memory of {row.policy}"
 
 
 @admin.register(Lesson)
@@ -155,6 +163,10 @@ class LessonAdmin(ConsoleAdmin):
     list_filter = ("state", "tenant", "policy")
     ordering = ("-id",)
     fields = (*list_display, "created_at", "entries_json", "figures_json")
+
+    def called(self, row: Lesson) -> str:
+        """Say whose it is."""
+        return f"lesson of {row.policy} for {row.end_user or row.user}"
 
     @admin.display(description="state")
     def state_chip(self, row: Lesson) -> SafeString:

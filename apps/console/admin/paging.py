@@ -71,6 +71,8 @@ class FirstPagesList(_ChangeList):
         super().get_results(request)
         if getattr(self.paginator, "more", False):
             self.full_result_count = self.result_count
+        page: Any = self.model_admin  # a ConsoleAdmin, which uses this list
+        page.with_names(self.result_list)
 
 
 class Made(admin.SimpleListFilter):

@@ -19,11 +19,16 @@ class UserAdmin(ConsoleAdmin):
     """People who log in. Never the password's hash."""
 
     fills = "People sign up, or are invited by a tenant; `manage.py first_run` makes the operator."
-    list_display = ("email", "is_operator", "is_active", "last_login", "date_joined")
+    list_display = ("email", "is_operator", "is_active", "last_login", "joined_at")
     list_filter = ("is_staff", "is_active")
     search_fields = ("email",)
     ordering = ("email",)
-    fields = ("email", "is_operator", "is_active", "last_login", "date_joined", "id")
+    fields = ("email", "is_operator", "is_active", "last_login", "joined_at", "id")
+
+    @admin.display(description="created at", ordering="date_joined")
+    def joined_at(self, user: User) -> str:
+        """Return when they signed up."""
+        return show.moment(user.date_joined)
 
     @admin.display(boolean=True, ordering="is_staff", description="operator")
     def is_operator(self, user: User) -> bool:
@@ -46,18 +51,27 @@ class MembershipAdmin(ConsoleAdmin):
     ordering = ("tenant__slug", "user__email")
     fields = ("tenant", "user", "role", "created_at")
 
+    def called(self, row: Membership) -> str:
+        """Say who is what where."""
+        return f"{row.user} in {row.tenant}"
+
 
 @admin.register(EndUser)
 class EndUserAdmin(ConsoleAdmin):
     """The people behind a tenant's client, by the name the client gave."""
 
     fills = "A request to /v1 that names somebody (`user`) makes one, under the tenant of its key."
-    list_display = ("external_id", "tenant", "created_at")
+    list_display = ("named", "tenant", "created_at")
     list_select_related = ("tenant",)
     list_filter = ("tenant",)
     search_fields = ("=external_id",)
     ordering = ("-id",)
-    fields = ("tenant", "external_id", "created_at", "id")
+    fields = ("tenant", "named", "created_at", "id")
+
+    @admin.display(description="name")
+    def named(self, end_user: EndUser) -> str:
+        """Return what the client calls them."""
+        return end_user.external_id
 
 
 def _revoke(key: ApiKey, who: str, why: str) -> str:
@@ -71,7 +85,7 @@ class ApiKeyAdmin(ConsoleAdmin):
     """Keys by their public half."""
 
     fills = "A key is made under Keys in a tenant's dashboard, or by `manage.py create_key`."
-    list_display = ("__str__", "name", "tenant", "user", "scope_words", "state", "last_used_at", "created_at")
+    list_display = ("public", "name", "tenant", "user", "scope_words", "state", "last_used_at", "created_at")
     list_select_related = ("tenant", "user")
     list_filter = (("revoked_at", admin.EmptyFieldListFilter), "tenant")
     search_fields = ("=public_id", "name", "user__email", "tenant__slug")
@@ -92,7 +106,7 @@ class ApiKeyAdmin(ConsoleAdmin):
     acts = (
         Act(
             name="revoke",
-            label="Revoke",
+            label="Revoke the key",
             question=lambda key: f"{key} ({key.name}) of {key.user} stops working at once and for good.",
             do=_revoke,
             offered=lambda key: key.revoked_at is None,

@@ -12,6 +12,7 @@ from apps.adapters.selectors import with_version_counts
 from apps.console import show
 from apps.console.admin.base import ConsoleAdmin
 from apps.console.admin.policy_acts import ACTS
+from apps.console.names import names_of
 from apps.conversations.models import Session, Turn
 from apps.judging.agreement import agreement
 from apps.learning.drift import pauses, selectors
@@ -68,9 +69,11 @@ class PolicyAdmin(ConsoleAdmin):
 
     def panels(self, policy: Policy) -> dict[str, object]:
         """Show the last versions and moves, and how far it has drifted."""
+        moves = list(policy.moves.select_related("from_version", "to_version").order_by("-created_at")[:20])
         return {
             "versions": policy.versions.select_related("parent").order_by("-number")[:20],
-            "moves": policy.moves.select_related("from_version", "to_version").order_by("-created_at")[:20],
+            "moves": moves,
+            "names": names_of(move.actor for move in moves),
             "live_id": policy.live_id,
             "agreements": agreement(policy_id=policy.pk),
             "gauges": selectors.series(policy.pk),
@@ -96,7 +99,7 @@ class PolicyAdmin(ConsoleAdmin):
     @admin.display(ordering="has_open_run")
     def open_run(self, policy: Any) -> SafeString | str:
         """Say whether a run is queued or running."""
-        return show.chip("running") if policy.has_open_run else "-"
+        return show.chip("under way") if policy.has_open_run else "-"
 
     @admin.display(description="training overrides")
     def configuration(self, policy: Policy) -> SafeString:

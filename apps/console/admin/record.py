@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from apps.console import show
-from apps.console.admin.base import ConsoleAdmin
+from apps.console.admin.base import ConsoleAdmin, named
 from kernel.models import AuditEntry, OutboxMessage
 
 
@@ -68,12 +68,15 @@ class AuditAdmin(ConsoleAdmin):
         "Every change by hand or by the platform leaves a row: making a tenant is the first. `manage.py "
         "first_run` makes one."
     )
-    list_display = ("created_at", "actor", "action", "target", "tenant")
+    list_display = ("created_at", "who", "action", "to_what", "tenant")
     list_select_related = ("tenant",)
     list_filter = ("tenant",)
     search_fields = ("actor", "action", "target", "tenant__slug")
     ordering = ("-id",)
-    fields = ("created_at", "actor", "action", "target", "tenant", "detail_json", "id")
+    fields = ("created_at", "who", "action", "to_what", "tenant", "detail_json", "id")
+    names_in = ("actor", "target")
+    who = named("actor", "who")
+    to_what = named("target", "to what")
 
     @admin.display(description="detail")
     def detail_json(self, entry: AuditEntry) -> SafeString:

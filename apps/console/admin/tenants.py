@@ -57,6 +57,11 @@ def _set_limits(
     return f"all keys together may ask {in_words(granted(tenant.pk))}."
 
 
+def _set_now(tenant: Tenant) -> dict[str, int | None]:
+    """Return what an operator set: who changes one number leaves the others."""
+    return {one.name: one.operator for one in sides(tenant.pk)}
+
+
 def _limits_now(tenant: Tenant) -> str:
     most, now = granted(tenant.pk), holding(tenant.pk)
     said = f"All keys of {tenant} together may ask {in_words(most)}."
@@ -121,6 +126,7 @@ class TenantAdmin(ConsoleAdmin):
                 "sets less, never more."
             ),
             do=_set_limits,
+            now=_set_now,
             offered=lambda tenant: True,
             form=LimitsForm,
         ),

@@ -9,7 +9,8 @@ from django.utils.safestring import SafeString
 
 from apps.adapters.models import AdapterVersion
 from apps.console import show
-from apps.console.admin.base import Act, ConsoleAdmin
+from apps.console.admin.base import Act, ConsoleAdmin, named
+from apps.conversations.models import TurnKind
 from apps.learning.models import OPEN_RUN_STATES, RunState, Sample, TrainingRun
 from apps.learning.runs import cancel_run, resume_run
 from apps.learning.selectors import with_sample_counts
@@ -27,7 +28,7 @@ class SampleAdmin(ConsoleAdmin):
         "short_turn",
         "tenant",
         "policy",
-        "source",
+        "kind",
         "state_chip",
         "reason",
         "verdict",
@@ -45,7 +46,7 @@ class SampleAdmin(ConsoleAdmin):
         "turn",
         "tenant",
         "policy",
-        "source",
+        "kind",
         "state_chip",
         "reason",
         "verdict",
@@ -62,6 +63,11 @@ class SampleAdmin(ConsoleAdmin):
     def panels(self, sample: Sample) -> dict[str, object]:
         """Show the hints, best first."""
         return {"hints": [show.cut(hint.get("text", "")) for hint in sample.hints]}
+
+    @admin.display(description="kind")
+    def kind(self, sample: Sample) -> str:
+        """Return the turn's kind."""
+        return str(TurnKind(sample.source).label) if sample.source in TurnKind else sample.source
 
     @admin.display(description="turn")
     def short_turn(self, sample: Sample) -> SafeString:
@@ -120,7 +126,7 @@ class RunAdmin(ConsoleAdmin):
         "policy",
         "state_chip",
         "how_far",
-        "asked_by",
+        "asked_for_by",
         "samples",
         "version_number",
         "reason",
@@ -132,6 +138,8 @@ class RunAdmin(ConsoleAdmin):
     search_fields = ("=id", "trigger", "tenant__slug", "reason")
     ordering = ("-id",)
     heavy = ("config", "metrics")
+    names_in = ("trigger",)
+    asked_for_by = named("trigger", "asked for by")
     fieldsets = (
         (
             None,
@@ -143,7 +151,7 @@ class RunAdmin(ConsoleAdmin):
                     "state_chip",
                     "reason",
                     "how_far",
-                    "trigger",
+                    "asked_for_by",
                     "samples",
                     "parent_number",
                     "version_number",
@@ -161,7 +169,7 @@ class RunAdmin(ConsoleAdmin):
     acts = (
         Act(
             name="cancel",
-            label="Cancel",
+            label="Cancel the run",
             question=lambda run: (
                 f"The run of {run.tenant} / {run.policy} ends without a version. Its samples wait for the next run."
             ),
@@ -170,7 +178,7 @@ class RunAdmin(ConsoleAdmin):
         ),
         Act(
             name="resume",
-            label="Resume",
+            label="Resume the run",
             question=lambda run: (
                 f"The run of {run.tenant} / {run.policy} is queued again with all its tries, for whatever samples wait now."
             ),
@@ -205,11 +213,6 @@ class RunAdmin(ConsoleAdmin):
         if not told:
             return "-"
         return f"{told.get('phase', '?')} {told.get('done', 0)} of {told.get('total', 0)}, {told.get('seconds', 0.0):.0f} s"
-
-    @admin.display(description="trigger")
-    def asked_by(self, run: TrainingRun) -> str:
-        """Return the kind of trigger; the run's page says who."""
-        return run.trigger.partition(":")[0]
 
     @admin.display
     def samples(self, run: Any) -> int:

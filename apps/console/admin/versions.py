@@ -6,7 +6,7 @@ from django.utils.safestring import SafeString
 from apps.adapters.models import AdapterVersion, GateResult, PointerMove, VersionState
 from apps.adapters.services import move_pointer
 from apps.console import show
-from apps.console.admin.base import Act, ConsoleAdmin
+from apps.console.admin.base import Act, ConsoleAdmin, named
 from apps.engines.models import LoadedAdapter
 from apps.learning.models import Sample, TrainingRun
 
@@ -111,7 +111,7 @@ class VersionAdmin(ConsoleAdmin):
         """Link to the run that made it."""
         return show.link(TrainingRun.objects.filter(pk=version.run_id).first())
 
-    @admin.display(description="metrics")
+    @admin.display(description="measured")
     def measured(self, version: AdapterVersion) -> SafeString:
         """Return what the step measured."""
         return show.as_json(version.metrics)
@@ -125,14 +125,19 @@ class GateResultAdmin(ConsoleAdmin):
         "Each new version is checked before it goes live, and what each check said stands here. A first "
         "version comes of a training run."
     )
-    list_display = ("check_name", "version", "tenant", "passed", "created_at")
+    list_display = ("checked", "version", "tenant", "passed", "created_at")
     list_select_related = ("version", "tenant")
     list_filter = ("passed", "tenant")
     search_fields = ("check_name", "version__served_name")
     ordering = ("-id",)
-    fields = ("version", "tenant", "check_name", "passed", "measured", "created_at")
+    fields = ("version", "tenant", "checked", "passed", "measured", "created_at")
 
-    @admin.display(description="detail")
+    @admin.display(description="check")
+    def checked(self, result: GateResult) -> str:
+        """Return what was checked."""
+        return result.check_name
+
+    @admin.display(description="measured")
     def measured(self, result: GateResult) -> SafeString:
         """Return what was measured."""
         return show.as_json(result.detail)
@@ -146,12 +151,24 @@ class PointerMoveAdmin(ConsoleAdmin):
         "A row is written when another version begins to answer: by itself once one passed its checks, or "
         "by “Make live” on a version's page."
     )
-    list_display = ("policy", "tenant", "was", "became", "actor", "reason", "created_at")
+    list_display = ("policy", "tenant", "was", "became", "who", "why", "created_at")
     list_select_related = ("policy", "tenant", "from_version", "to_version")
     list_filter = ("tenant",)
     search_fields = ("policy__name", "tenant__slug", "actor")
     ordering = ("-id",)
-    fields = ("policy", "tenant", "was", "became", "actor", "reason", "created_at")
+    names_in = ("actor",)
+    who = named("actor", "who")
+    fields = ("policy", "tenant", "was", "became", "who", "why", "created_at")
+
+    def called(self, row: PointerMove) -> str:
+        """Say from where to where whose pointer went."""
+        was, became = (one.number if one is not None else 0 for one in (row.from_version, row.to_version))
+        return f"{row.policy}: {was} → {became}"
+
+    @admin.display(description="why")
+    def why(self, move: PointerMove) -> str:
+        """Return what was said of it."""
+        return move.reason or "-"
 
     @admin.display(description="from")
     def was(self, move: PointerMove) -> SafeString | str:

@@ -1,7 +1,13 @@
 """What the console's templates need beyond Django's own filters."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django import template
+from django.contrib import admin
+from django.db.models import Model
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from apps.console import show
 from apps.console.spark import spark
@@ -20,6 +26,21 @@ def sparkline(series: Series) -> SafeString:
     """Draw a measure over time, with the bound of its newest reading."""
     last = series.last
     return spark([point.value for point in series.points], last.limit if last else None)
+
+
+@register.filter
+def called(part: Any) -> str:
+    """Return what stands over a page: the name of a list, or what a row is called."""
+    if not isinstance(part, Model):
+        return capfirst(str(part))
+    page: Any = admin.site._registry.get(type(part))  # noqa: SLF001
+    return str(part) if page is None else page.called(part)
+
+
+@register.filter
+def named(token: str, words: Mapping[str, str]) -> SafeString | str:
+    """Return whom a name of the audit log stands for, by `names_of`."""
+    return show.named(token, words)
 
 
 @register.filter

@@ -7,6 +7,7 @@ from django.db.models import F, Q
 from apps.adapters.models import Policy
 from apps.conversations.models import Session, Turn
 from apps.judging.models.rules import Rubric
+from kernel.ids import tail
 from kernel.tenant_models import TenantModel
 
 MAX_REWARD = 1_000.0
@@ -119,7 +120,7 @@ class Judgement(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return f"{self.turn_id}: {self.reward}"
+        return f"judgement of turn {tail(self.turn_id)}, {self.state}"
 
 
 class Vote(TenantModel):
@@ -200,6 +201,7 @@ class Rejudging(TenantModel):
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = "re-judging"
         constraints = [
             models.UniqueConstraint(
                 fields=[

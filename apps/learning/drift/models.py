@@ -74,7 +74,7 @@ class DriftReading(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return f"{self.gauge} of {self.policy_id}"
+        return f"{self.get_gauge_display()}, {self.created_at:%Y-%m-%d %H:%M}"
 
 
 class Crossing(TenantModel):

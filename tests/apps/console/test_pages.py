@@ -9,6 +9,7 @@ from django.db import connection, models
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from apps.accounts.models import Role, User
 from apps.accounts.services import set_role
@@ -61,6 +62,61 @@ def test_lists_and_rows_show_for_an_operator(acme: Rows, console: Client, model:
     assert (listed.status_code, shown.status_code) == (200, 200)
     for page in (listed.content.decode(), shown.content.decode()):
         assert "<script>alert(1)" not in page
+
+
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@each_model
+def test_no_list_and_no_title_shows_an_id_where_there_are_words(
+    acme: Rows, console: Client, model: type[models.Model]
+) -> None:
+    del acme
+    listed = console.get(list_url(model)).content.decode()
+    rows = listed.partition('id="result_list"')[2].partition("</table>")[0]
+    assert rows
+    assert UUID.search(re.sub(r"<[^>]+>", " ", rows)) is None
+    shown = console.get(row_url(model, a_row(model).pk)).content.decode()
+    title = shown.partition('id="content-main"')[0]
+    assert UUID.search(re.sub(r"<[^>]+>", " ", title)) is None
+
+
+def test_lists_and_the_side_bar_call_the_same_thing_the_same(acme: Rows, console: Client) -> None:
+    del acme
+    for model in MODELS:
+        page = re.sub(r"\s+", " ", console.get(list_url(model)).content.decode())
+        called = capfirst(str(model._meta.verbose_name_plural))
+        link = f'href="{list_url(model)}"'
+        assert len(re.findall(rf"{link}[^>]*>(?:(?!</a>).)*{re.escape(called)}", page)) >= 2, model
+
+
+def test_the_audit_log_names_people_keys_policies_and_tenants(acme: Rows, console: Client) -> None:
+    with system_scope("test"):
+        made = [
+            AuditEntry.objects.create(actor=actor, action="x.y", target=target, tenant=acme.tenant)
+            for actor, target in (
+                (f"user:{acme.user.pk}", f"policy:{acme.policy.pk}"),
+                (f"key:{acme.key.public_id}", f"tenant:{acme.tenant.pk}"),
+                ("system:drift", f"turn:{acme.turn.pk}"),
+            )
+        ]
+    pages = [console.get(row_url(AuditEntry, row.pk)).content.decode() for row in made]
+    said = [
+        ("owner@acme.example", "policy default of acme"),
+        ("key a key of owner@acme.example", "tenant acme"),
+    ]
+    said.append(("the platform: drift", f"turn:…{str(acme.turn.pk)[-8:]}"))
+    listed = console.get(list_url(AuditEntry)).content.decode()
+    for page, words in zip(pages, said, strict=True):
+        for one in words:
+            assert f">{one}</span>" in page
+            assert f">{one}</span>" in listed
+
+
+def test_every_act_says_what_it_is_done_to() -> None:
+    labels = [act.label for page in admin.site._registry.values() for act in page.acts]
+    assert [label for label in labels if " " not in label] == []
+    assert len(labels) == len(set(labels))
 
 
 @each_model
