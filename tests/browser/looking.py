@@ -8,7 +8,7 @@ not all are.
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Locator, Page
 
 from apps.accounts.models import User
 from tests.browser.conftest import signed_in
-from tests.browser.routes import ERRORS, PAGES, SCHEMES, WIDTHS
+from tests.browser.routes import ERRORS, PAGES, SCHEMES, WIDTHS, variants
 
 AXE = (Path(__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 SHOTS = os.environ.get("ATTUNE_SCREENSHOTS")
@@ -94,16 +94,34 @@ class Looker:
         if ONLY and name not in ONLY:
             return
         if name not in ERRORS:
-            route = resolve(urlsplit(self.page.url).path).view_name
-            assert name in PAGES.get(route, ()), f"{name} is no picture of {route}: tests/browser/routes.py"
+            self._place(name)
         for width in WIDTHS:
             for scheme in SCHEMES:
                 self._judge(name, width, scheme)
-                if SHOTS:
+                if SHOTS and (width, scheme) in variants(name):
                     if around is not None:
                         around.scroll_into_view_if_needed()
                     self._keep(name, width, scheme, whole=whole and around is None)
         self._dress(WIDTHS[0], SCHEMES[0])
+
+    def after(self, name: str, path: str, do: Callable[[Page], None]) -> None:
+        """Look at what a page of the console shows once something was done on it, which goes when it is loaded anew."""
+        if ONLY and name not in ONLY:
+            return
+        for width in WIDTHS:
+            for scheme in SCHEMES:
+                self.page.goto(path)
+                self._dress(width, scheme, anew=True)
+                do(self.page)
+                self.page.wait_for_load_state("networkidle")
+                self._place(name)
+                self._fault(name, width, scheme)
+                if SHOTS:
+                    self._keep(name, width, scheme, whole=False)
+
+    def _place(self, name: str) -> None:
+        route = resolve(urlsplit(self.page.url).path).view_name
+        assert name in PAGES.get(route, ()), f"{name} is no picture of {route}: tests/browser/routes.py"
 
     def check(self, name: str, path: str) -> None:
         """Go to a page and look at it as `at` does, without a picture."""
@@ -118,6 +136,9 @@ class Looker:
 
     def _judge(self, name: str, width: int, scheme: str) -> None:
         self._dress(width, scheme, anew=name.startswith("console"))
+        self._fault(name, width, scheme)
+
+    def _fault(self, name: str, width: int, scheme: str) -> None:
         found = [f"too wide: {one}" for one in self.page.evaluate(WIDER, width)] + serious(self.page)
         # the console's library shortens long words
         hidden = _LOW if name.startswith("console") else _CUT

@@ -5,6 +5,10 @@ the route that it is listed under, and `tests/apps/dashboard/test_every_page_is_
 the addresses that there are and the pictures that there are.
 """
 
+from collections import defaultdict
+
+from tests.browser.acts import acts
+
 WIDTHS = (360, 1440)
 SCHEMES = ("light", "dark")
 
@@ -104,7 +108,6 @@ CONSOLE: dict[str, tuple[str, ...]] = {
     "admin:engines_engine_change": ("console-engine",),
     "admin:kernel_outboxmessage_changelist": ("console-outbox",),
     "admin:kernel_auditentry_changelist": ("console-audit",),
-    "admin:adapters_policy_act": ("console-confirm",),
 }
 CONSOLE_LISTS = (
     "accounts_enduser",
@@ -139,7 +142,31 @@ CONSOLE_LISTS = (
 CONSOLE |= {
     f"admin:{model}_changelist": (f"console-list-{model.partition('_')[2]}",) for model in CONSOLE_LISTS
 }
-PAGES = DASHBOARD | ACCOUNT | CONSOLE
+_ACTS: dict[str, list[str]] = defaultdict(list)
+for _one in acts():
+    _ACTS[_one.route].append(_one.name)
+CONSOLE_ACTS = {route: tuple(names) for route, names in _ACTS.items()}
+"""Pages that ask before an act of the console is done, from where the console knows the acts: a new one has its
+picture or its test fails."""
+TYPICAL_ACTS = ("console-act-policy-to-base", "console-act-tenant-limits")
+"""With a picture in each width and theme, the shortest page and the longest; of the others stands one."""
+DONE = {
+    "admin:accounts_tenant_change": ("console-act-done",),
+    "admin:learning_trainingrun_change": ("console-act-refused",),
+}
+"""What is said once an act was done, and where it was not."""
+ONCE = frozenset(name for names in CONSOLE_ACTS.values() for name in names if name not in TYPICAL_ACTS)
+"""Looked at in every width and theme, with a picture at 1440 px by day only."""
+for _route, _names in DONE.items():
+    CONSOLE[_route] += _names
+
+
+def variants(name: str) -> list[tuple[int, str]]:
+    """Return the widths and themes that a picture stands in."""
+    return [(1440, "light")] if name in ONCE else [(width, scheme) for width in WIDTHS for scheme in SCHEMES]
+
+
+PAGES = DASHBOARD | ACCOUNT | CONSOLE | CONSOLE_ACTS
 ERRORS = (
     *("error-403", "error-404", "error-429", "error-500"),
     *("error-form", "error-nothing-to-ask", "error-secret"),

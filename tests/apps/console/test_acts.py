@@ -235,11 +235,11 @@ def test_a_dead_delivery_is_replayed_and_an_endpoint_switched_off_and_on(
 ) -> None:
     dead = Delivery.objects.get(state="dead")
     done = console.post(act_url(dead, "replay"), WHY, follow=True)
-    assert "Replay: it is tried again now, from the start." in done.content.decode()
+    assert "Replay the delivery: it is tried again now, from the start." in done.content.decode()
     dead.refresh_from_db()
     assert (dead.state, dead.retries) == ("pending", 0)
     again = console.post(act_url(dead, "replay"), WHY, follow=True).content.decode()
-    assert "Replay: not done. the delivery is pending, only dead ones are replayed" in again
+    assert "Replay the delivery: not done. the delivery is pending, only dead ones are replayed" in again
 
     endpoint = WebhookEndpoint.objects.get()
     console.post(act_url(endpoint, "switch-off"), WHY)
@@ -265,20 +265,23 @@ def test_a_dead_mail_is_replayed_and_one_that_has_ended_is_not(
     Mail.objects.filter(pk=row.pk).update(state="dead", attempts=7, retries=6, reason="no such host")
     assert "/act/replay/" in console.get(page).content.decode()
     asked = console.get(act_url(row, "replay")).content.decode()
-    assert "This mail to ada@example.org is sent again from the start, with all its tries" in asked
+    assert (
+        "The mail to ada@example.org (password reset key) is sent again from the start, with all its tries"
+        in asked
+    )
     assert acts_of(boss) == []
     done = console.post(act_url(row, "replay"), WHY, follow=True).content.decode()
-    assert "Replay: it is tried again now, from the start." in done
+    assert "Replay the mail: it is tried again now, from the start." in done
     assert "/act/replay/" not in done
     row.refresh_from_db()
     assert (row.state, row.attempts, row.retries, row.reason) == ("pending", 7, 0, "")
     again = console.post(act_url(row, "replay"), WHY, follow=True).content.decode()
-    assert "Replay: not done. the mail is pending, only dead ones are replayed" in again
+    assert "Replay the mail: not done. the mail is pending, only dead ones are replayed" in again
 
     Mail.objects.filter(pk=row.pk).update(state="dead", words_until=timezone.now())
     assert "/act/replay/" not in console.get(page).content.decode()
     ended = console.post(act_url(row, "replay"), WHY, follow=True).content.decode()
-    assert "Replay: not done. what it said has ended; the person asks for another" in ended
+    assert "Replay the mail: not done. what it said has ended; the person asks for another" in ended
     assert [action for action, _ in acts_of(boss)] == [
         *("mail.replay", "console.replay", "console.replay", "console.replay"),
     ]
@@ -374,6 +377,19 @@ def test_an_operator_sets_what_a_tenant_may_not_set_itself(
         assert (limit.requests_per_minute, limit.tokens_per_minute, limit.concurrent) == (5000, None, 0)
         did = set(AuditEntry.objects.filter(tenant_id=acme.tenant.pk).values_list("action", flat=True))
     assert {"limit.set", "console.limits"} <= did
+
+
+def test_who_changes_one_limit_leaves_the_others(acme: Rows, console: Client) -> None:
+    set_limit(tenant_id=acme.tenant.pk, key_id=None, actor="test", requests_per_minute=60, concurrent=0)
+    form = console.get(act_url(acme.tenant, "limits")).context["form"]
+    assert list(form.fields) == ["requests_per_minute", "tokens_per_minute", "concurrent", "reason"]
+    said = {name: form[name].value() for name in form.fields}
+    assert said == {
+        "requests_per_minute": 60,
+        "tokens_per_minute": None,
+        "concurrent": 0,
+        "reason": None,
+    }
 
 
 def test_the_page_of_a_tenant_says_which_limits_hold_and_who_says_so(

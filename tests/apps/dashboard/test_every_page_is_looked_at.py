@@ -17,13 +17,14 @@ from tests.apps.dashboard.test_pages import addresses
 from tests.browser.routes import (
     ACCOUNT,
     CONSOLE,
+    CONSOLE_ACTS,
     DASHBOARD,
     ERRORS,
     NO_PAGES,
     PAGES,
-    SCHEMES,
-    WIDTHS,
+    TYPICAL_ACTS,
     WITHOUT_PICTURES,
+    variants,
 )
 
 PICTURES = Path(settings.BASE_DIR) / "docs" / "pages"
@@ -59,13 +60,20 @@ def test_every_list_of_the_console_has_its_picture() -> None:
 def test_the_consoles_pages_are_there() -> None:
     for route in CONSOLE:
         args = [] if route.endswith(("index", "changelist")) else ["0" * 8 + "-0000-0000-0000-" + "0" * 12]
-        assert reverse(route, args=[*args, "to-base"] if route.endswith("_act") else args)
+        assert reverse(route, args=args)
+
+
+def test_every_act_of_the_console_has_its_picture() -> None:
+    names = [name for names in CONSOLE_ACTS.values() for name in names]
+    assert len(names) == len(set(names)) == sum(len(page.acts) for page in admin.site._registry.values())
+    assert len(names) > 20
+    assert {*TYPICAL_ACTS} < {*names}
 
 
 def test_pictures_are_those_that_are_listed_in_every_size() -> None:
     listed = [name for names in PAGES.values() for name in names] + [*ERRORS]
     assert len(listed) == len(set(listed))
-    wanted = {f"{name}-{width}-{scheme}.png" for name in listed for width in WIDTHS for scheme in SCHEMES}
+    wanted = {f"{name}-{width}-{scheme}.png" for name in listed for width, scheme in variants(name)}
     assert {path.name for path in PICTURES.glob("*.png")} == wanted
     for name in wanted:
         width = int(name.rsplit("-", 2)[1])
