@@ -442,6 +442,7 @@ SPECTACULAR_SETTINGS = {
         "config.openapi.close_bodies",
         "config.openapi.add_problems",
         "config.openapi.add_headers",
+        "kernel.rest.links.add_links",
         "config.openapi.add_examples",
         "apps.learning.config_api.add_settings",
     ],
