@@ -58,6 +58,7 @@ class PoliciesApi(ScopedViewSet[Policy]):
     """Policies of the tenant."""
 
     needs = {"list": Access.VIEW, "retrieve": Access.VIEW, "*": Access.MANAGE}
+    of_policy = "id"
     waits = frozenset({"point"})
     serializer_class = PolicySerializer
 
@@ -148,6 +149,7 @@ class VersionsApi(ScopedViewSet[AdapterVersion]):
     """Versions of the tenant's policies."""
 
     needs = {"*": Access.VIEW}
+    of_policy = "policy_id"
     serializer_class = VersionSerializer
     filterset_class = VersionFilter
 
@@ -189,6 +191,7 @@ class MovesApi(ScopedViewSet[PointerMove]):
     """Which version answered from when on: publishing, promotions, rollbacks."""
 
     needs = {"*": Access.VIEW}
+    of_policy = "policy_id"
     serializer_class = MoveSerializer
     filterset_class = MoveFilter
 

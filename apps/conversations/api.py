@@ -62,6 +62,7 @@ class SessionsApi(ScopedViewSet[Session]):
     """One's own sessions, or everybody's for who manages the tenant."""
 
     needs = {"*": Access.TALK}
+    of_policy = "policy_id"
     serializer_class = SessionSerializer
     filterset_class = SessionFilter
 
@@ -139,6 +140,7 @@ class TurnsApi(ScopedViewSet[Turn]):
     """Turns of the sessions that the caller may read."""
 
     needs = {"*": Access.TALK}
+    of_policy = "policy_id"
     serializer_class = TurnSummarySerializer
     filterset_class = TurnFilter
 
@@ -200,6 +202,7 @@ class FeedbackApi(ScopedViewSet[Feedback]):
     """What people said of turns by hand."""
 
     needs = {"*": Access.TALK}
+    of_policy = "turn__policy_id"
     serializer_class = FeedbackSerializer
     filterset_class = FeedbackFilter
 

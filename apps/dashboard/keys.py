@@ -26,7 +26,7 @@ USUAL_OVERLAP = "86400"
 OVERLAPS = {"0": "at once", "3600": "in an hour", "86400": "in a day", "604800": "in a week"}
 SCOPES = {
     KeyScope.CHAT: "chat, and say what one thinks of replies",
-    KeyScope.READ: "read everything under /api that its person may read",
+    KeyScope.READ: "read under /api what its person may read, of the policies below where some are ticked",
     KeyScope.MANAGE: "change things under /api",
     KeyScope.ROLLOUT: "chat as an environment: many turns, slowed down when training lags",
     KeyScope.EVALUATE: "name a version that is not live, as default@12",

@@ -64,6 +64,7 @@ class JudgementsApi(ScopedViewSet[Judgement]):
     """Judgements of the turns that the caller may read."""
 
     needs = {"*": Access.TALK}
+    of_policy = "turn__policy_id"
     serializer_class = JudgementSerializer
     filterset_class = JudgementFilter
 

@@ -16,7 +16,7 @@ from apps.judging.rules import Rules, rules_of, rules_of_tenant
 from apps.judging.services import change_judging, write_rubric
 from kernel.rest.caller import Access
 from kernel.rest.reading import read
-from kernel.rest.views import ScopedView, ScopedViewSet
+from kernel.rest.views import IN_THE_ADDRESS, ScopedView, ScopedViewSet
 
 LARGEST_CAP = 10**15  # tokens of a day
 
@@ -120,6 +120,7 @@ class PolicyJudgingApi(ScopedView):
     """How a policy's turns are judged."""
 
     needs = {"*": Access.VIEW}
+    of_policy = IN_THE_ADDRESS
     serializer_class = PolicyJudgingSerializer
 
     @extend_schema(responses=PolicyJudgingSerializer)

@@ -89,7 +89,7 @@ class NewKeySerializer(serializers.Serializer[Any]):
         required=False,
         allow_null=True,
         default=None,
-        help_text="Ids of the only policies that it may name; not for keys that read or manage.",
+        help_text="Ids of the only policies that it may name; not for keys that manage. Of what it may read under /api it sees theirs alone.",
     )
 
 

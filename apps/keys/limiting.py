@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Sequence
 
 from apps.adapters.models import Policy
-from apps.keys.models import OF_THE_WHOLE_TENANT, ApiKey, KeyPolicy, Limit
+from apps.keys.models import ApiKey, KeyPolicy, KeyScope, Limit
 from kernel.errors import InvalidInput, NotFound
 
 MOST_POLICIES = 100  # of one key
@@ -24,10 +24,9 @@ def limit_to(key: ApiKey, policies: Sequence[uuid.UUID] | None) -> list[str] | N
         raise InvalidInput(
             f"A key is limited to 1 to {MOST_POLICIES} policies, or to none at all.", field="policies"
         )
-    over = [scope.value for scope in OF_THE_WHOLE_TENANT if scope.value in key.scopes]
-    if over:
+    if KeyScope.MANAGE in key.scopes:
         raise InvalidInput(
-            f"A key with the scope `{over[0]}` speaks of all of the tenant: it cannot be limited to policies.",
+            f"A key with the scope `{KeyScope.MANAGE.value}` changes all of the tenant: it cannot be limited to policies.",
             field="policies",
         )
     # they are held until the rows that name them are committed

@@ -45,6 +45,7 @@ class KeyAuthentication(BaseAuthentication):
             access=ACCESS[membership.role],
             actor=caller.actor,
             may_write=manages,
+            policies=caller.policies,
         )
 
     def authenticate_header(self, request: Request) -> str:

@@ -59,6 +59,7 @@ class SamplesApi(ScopedViewSet[Sample]):
     """Samples of the turns that the caller may read."""
 
     needs = {"*": Access.TALK}
+    of_policy = "policy_id"
     serializer_class = SampleSerializer
     filterset_class = SampleFilter
 
@@ -120,6 +121,7 @@ class RunsApi(ScopedViewSet[TrainingRun]):
     """Training runs of the tenant's policies."""
 
     needs = {"list": Access.VIEW, "retrieve": Access.VIEW, "*": Access.MANAGE}
+    of_policy = "policy_id"
     serializer_class = RunSerializer
     filterset_class = RunFilter
 

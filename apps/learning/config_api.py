@@ -15,7 +15,7 @@ from apps.learning.presets import PRESETS, preset_of
 from kernel.errors import InvalidInput, NotFound
 from kernel.rest.caller import Access
 from kernel.rest.reading import read
-from kernel.rest.views import ScopedView, ScopedViewSet
+from kernel.rest.views import IN_THE_ADDRESS, ScopedView, ScopedViewSet
 
 _DRIFT = {
     "type": "object",
@@ -122,6 +122,7 @@ class ConfigApi(ScopedView):
     """How a policy learns."""
 
     needs = {"*": Access.VIEW}
+    of_policy = IN_THE_ADDRESS
     serializer_class = CurrentConfigSerializer
 
     @extend_schema(responses=CurrentConfigSerializer)
@@ -168,6 +169,7 @@ class ConfigsApi(ScopedViewSet[PolicyConfig]):
     """What a policy's configuration was, newest first."""
 
     needs = {"list": Access.VIEW}
+    of_policy = IN_THE_ADDRESS
     serializer_class = ConfigSerializer
 
     def rows(self) -> QuerySet[PolicyConfig]:

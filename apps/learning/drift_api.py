@@ -85,6 +85,7 @@ class ReadingsApi(ScopedViewSet[DriftReading]):
     """Readings of the three gauges."""
 
     needs = {"*": Access.VIEW}
+    of_policy = "policy_id"
     serializer_class = DriftReadingSerializer
     filterset_class = ReadingFilter
 
@@ -124,6 +125,7 @@ class CrossingsApi(ScopedViewSet[Crossing]):
     """Bounds that were crossed."""
 
     needs = {"*": Access.VIEW}
+    of_policy = "policy_id"
     serializer_class = CrossingSerializer
     filterset_class = CrossingFilter
 

@@ -14,7 +14,7 @@ from apps.memory.services import set_setting
 from apps.memory.use import use_of
 from kernel.rest.caller import Access
 from kernel.rest.reading import read
-from kernel.rest.views import ScopedView
+from kernel.rest.views import IN_THE_ADDRESS, ScopedView
 
 
 class MemorySettingSerializer(serializers.Serializer[Any]):
@@ -78,6 +78,7 @@ class PolicyMemoryApi(ScopedView):
     """How a policy uses memory."""
 
     needs = {"*": Access.VIEW}
+    of_policy = IN_THE_ADDRESS
     serializer_class = PolicyMemorySerializer
 
     @extend_schema(responses=PolicyMemorySerializer)

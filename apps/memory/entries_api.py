@@ -134,6 +134,7 @@ class MemoryApi(ScopedViewSet[Preference]):
     """One's own entries of memory, or everybody's for who manages the tenant."""
 
     needs = {"*": Access.TALK}
+    of_policy = "policy_id"
     serializer_class = MemorySerializer
     filterset_class = MemoryFilter
 

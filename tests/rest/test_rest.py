@@ -386,6 +386,13 @@ def test_a_key_is_limited_to_policies(acme: Rows, owner: Api) -> None:
         answer = owner.ask("PUT", f"{path}/policies", {"policies": wrong})
         refused(answer, status, code, "policies.0" if wrong == ["x"] else "policies")
     reads = {"name": "r", "scopes": ["read"], "policies": [default]}
-    refused(owner.ask("POST", "keys", reads), 400, "invalid_input", "policies")
+    assert owner.ask("POST", "keys", reads).json()["key"]["policies"] == [default]
+    manages = {"name": "m", "scopes": ["read", "manage"], "policies": [default]}
+    refused(owner.ask("POST", "keys", manages), 400, "invalid_input", "policies")
+    whole = owner.ask("POST", "keys", manages | {"policies": None}).json()["key"]["id"]
+    refused(
+        owner.ask("PUT", f"keys/{whole}/policies", {"policies": [default]}), 400, "invalid_input", "policies"
+    )
+    assert owner.get(f"keys/{whole}")["policies"] is None
     assert owner.get(path)["policies"] == sorted([coder, default])
     assert owner.ask("PUT", f"{path}/policies", {"policies": None}).json()["policies"] is None

@@ -31,6 +31,8 @@ class RestCaller:
     """How audit rows name them."""
     may_write: bool = True
     """False for a key that lacks the scope to change things."""
+    policies: frozenset[uuid.UUID] | None = None
+    """The only ones that exist for a key that is limited to some; it never writes. None: every one."""
 
     def require(self, needed: Access) -> None:
         """Raise Forbidden unless the caller has at least this access."""

@@ -10,13 +10,14 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from kernel.errors import Conflict, NotFound
+from kernel.errors import Conflict, Forbidden, NotFound
 from kernel.models import Wish
 from kernel.rest import wishes
 from kernel.rest.caller import Access, RestCaller
@@ -26,6 +27,8 @@ from kernel.rest.wishes import Asked
 from kernel.tenancy import tenant_scope
 
 M = TypeVar("M", bound=Model)
+IN_THE_ADDRESS = "pk in the address"
+"""For `of_policy`: what the address names is the policy."""
 View = Callable[..., Response]
 
 
@@ -34,6 +37,9 @@ class ScopedView(APIView):
 
     needs: ClassVar[Access | dict[str, Access]] = Access.OWN
     """What each action asks for, "*" for the rest; nothing said is for owners."""
+    of_policy: ClassVar[str] = ""
+    """How a row names its policy (`policy_id`, `turn__policy_id`), or IN_THE_ADDRESS: what a key that is limited to
+    some policies sees of it. Nothing said is of the whole tenant, which such a key may not ask about."""
     waits: ClassVar[frozenset[str]] = frozenset()
     """POSTs that wait for engines and so run outside a transaction. Done twice at once, they do nothing twice."""
 
@@ -48,6 +54,7 @@ class ScopedView(APIView):
         if isinstance(request.auth, RestCaller):
             self._scopes.enter_context(tenant_scope(request.auth.tenant_id))
         super().initial(request, *args, **kwargs)
+        self._keep_to_policies()
         post = getattr(self, "post", None)
         if request.method == "POST" and post is not None:
             asked = Asked.of(request, tenant_id=self.caller.tenant_id, user_id=self.caller.user_id)
@@ -70,6 +77,15 @@ class ScopedView(APIView):
     def again(self, made: uuid.UUID) -> Response:
         """Return, as it stands now, what the same POST made before; raise NotFound where it is gone."""
         raise NotImplementedError
+
+    def _keep_to_policies(self) -> None:
+        policies = self.caller.policies
+        if policies is None:
+            return
+        if not self.of_policy or self.request.method not in SAFE_METHODS:
+            raise Forbidden("This key is limited to some policies, and this is of the whole tenant.")
+        if self.of_policy == IN_THE_ADDRESS and self.kwargs["pk"] not in policies:
+            raise NotFound("There is no such thing here.")
 
     def _once(self, post: View, asked: Asked, *args: Any, **kwargs: Any) -> Response:
         if getattr(self, "action", None) in self.waits:
@@ -124,16 +140,20 @@ class ScopedViewSet(ScopedView, GenericViewSet[M]):
         raise NotImplementedError
 
     def get_queryset(self) -> QuerySet[M]:
-        """Return `rows()`; none while the schema is being written, when nobody asks."""
+        """Return `rows()`, for a key of some policies only theirs;
+        none while the schema is being written, when nobody asks."""
         if getattr(self, "swagger_fake_view", False):
             serializer = cast("Any", self.get_serializer_class())
             model: type[M] = serializer.Meta.model
             return QuerySet(model).none()
-        return self.rows()
+        rows, policies = self.rows(), self.caller.policies
+        if policies is None or self.of_policy == IN_THE_ADDRESS:
+            return rows
+        return rows.filter(**{f"{self.of_policy}__in": policies})
 
     def again(self, made: uuid.UUID) -> Response:
         """As above: the row that the view shows."""
-        row = self.rows().filter(pk=made).first()
+        row = self.get_queryset().filter(pk=made).first()
         if row is None:
             raise NotFound("There is no such thing here.")
         return Response(self.get_serializer(row).data)

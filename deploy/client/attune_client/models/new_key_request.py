@@ -21,8 +21,8 @@ class NewKeyRequest:
         name (str):
         scopes (list[ScopesEnum]):
         expires_at (datetime.datetime | None | Unset):
-        policies (list[UUID] | None | Unset): Ids of the only policies that it may name; not for keys that read or
-            manage.
+        policies (list[UUID] | None | Unset): Ids of the only policies that it may name; not for keys that manage. Of
+            what it may read under /api it sees theirs alone.
     """
 
     name: str
