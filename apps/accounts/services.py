@@ -139,7 +139,7 @@ def change_role(*, tenant_id: uuid.UUID, membership_id: uuid.UUID, role: Role, a
 
 
 def remove_member(*, tenant_id: uuid.UUID, membership_id: uuid.UUID, actor: str) -> None:
-    """Take a person out of a tenant, so that their keys do nothing from the next request on.
+    """Take a person out of a tenant; Postgres revokes their keys with the membership, for good.
 
     Raises `Conflict` where nobody would be owner any more.
     """

@@ -100,7 +100,7 @@ def member(request: HttpRequest, place: Place, membership_id: uuid.UUID) -> Http
     try:
         if wish == "remove":
             services.remove_member(tenant_id=place.tenant.pk, membership_id=membership_id, actor=place.actor)
-            messages.success(request, "Taken out. Their keys do nothing any more.")
+            messages.success(request, "Taken out. Their keys are revoked.")
         elif request.POST.get("role") in Role.values:
             messages.success(request, _role_changed(place, membership_id, Role(request.POST["role"])))
         else:

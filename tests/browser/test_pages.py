@@ -199,7 +199,7 @@ def test_somebody_is_taken_out_after_a_question(acme: Rows, web: str, chromium: 
         page.goto("/t/acme/members")
         page.get_by_role("link", name=f"Take out {guest.email}").click()
         page.get_by_role("button", name="Take out").click()
-        page.get_by_text("Taken out. Their keys do nothing any more.").wait_for()
+        page.get_by_text("Taken out. Their keys are revoked.").wait_for()
     with tenant_scope(acme.tenant.pk):
         assert not Membership.objects.filter(pk=row.pk).exists()
 

@@ -19,6 +19,7 @@ from django.utils import timezone
 from apps.conversations.models import Turn
 from apps.dashboard.models import TurnRollup
 from apps.dashboard.rollups.filling import sum_up_due
+from apps.keys.services import create_key
 from embedded.database import bootstrap
 from kernel.roles import OWNER_ROLE
 from kernel.tenancy import system_scope, tenant_scope
@@ -158,3 +159,25 @@ def _migrate_alone(url: str) -> None:
         migrate(url, ())
     finally:
         connection.close()
+
+
+def test_what_keys_may_goes_and_comes_back(elsewhere: str) -> None:
+    """A key that is limited and reads would read everything before: it loses that on the way back."""
+    with connected(elsewhere):
+        acme: Any = fill("acme")
+        for name, policies in (("limited", [acme.policy.pk]), ("whole", None)):
+            create_key(
+                tenant=acme.tenant, user=acme.user, name=name, scopes=["chat", "read"], policies=policies
+            )
+    before = catalogue(elsewhere)
+    migrate(elsewhere, ("keys", "0005"))
+    assert not [one for one in ("attune_scopes_of", "attune_end_keys") if one in str(catalogue(elsewhere))]
+    scopes = "SELECT name, scopes FROM keys_apikey ORDER BY name"
+    with psycopg.connect(elsewhere) as owner:
+        assert owner.execute(scopes).fetchall() == [
+            ("a key", ["chat"]),
+            ("limited", ["chat"]),
+            ("whole", ["chat", "read"]),
+        ]
+    migrate(elsewhere, ())
+    assert catalogue(elsewhere) == before

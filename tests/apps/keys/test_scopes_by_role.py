@@ -129,7 +129,7 @@ def test_what_does_not_count_is_told_apart(somebody: Somebody) -> None:
     assert seen() == (["read"], ["chat", "evaluate", "manage", "rollout"], "viewer", 1)
     with tenant_scope(somebody.tenant.id):
         Membership.objects.all().delete()
-    assert seen() == ([], sorted(EVERY), None, 1)
+    assert seen() == ([], sorted(EVERY), None, 0)  # revoked with the membership
 
 
 def test_a_look_up_is_still_one_query(somebody: Somebody) -> None:
