@@ -13,6 +13,7 @@ from apps.accounts.models import Role
 from apps.adapters.models import PointerMove
 from apps.conversations.models import Feedback
 from apps.dashboard import people
+from apps.dashboard.lists import listed
 from apps.dashboard.sessions import LONGEST_CORRECTION
 from apps.governance.models import Erasure
 from apps.learning.drift.models import TrainingPause
@@ -114,7 +115,7 @@ def test_whom_to_ask_and_a_tenants_name_are_still_there(acme: Rows) -> None:
 
 
 def test_a_page_of_refused_words_leads_on(acme: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(people, "listed", partial(people.listed, size=1))
+    monkeypatch.setattr(people, "listed", partial(listed, size=1))
     member(acme.tenant, Role.VIEWER)
     page = posted(acme, "invitations", email="nobody@nowhere", role="viewer")
     older = re.search(r'href="(/t/acme/members\?before=[^"]+)"', page)

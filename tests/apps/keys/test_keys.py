@@ -194,7 +194,7 @@ def test_a_key_is_rotated_once(somebody: Somebody) -> None:
 def test_of_rotations_at_once_one_makes_a_successor(somebody: Somebody) -> None:
     def rotate(_: int) -> str:
         try:
-            made, _ = rotate_key(
+            made, _secret = rotate_key(
                 tenant_id=somebody.tenant.id,
                 key_id=somebody.key.id,
                 user_id=somebody.user.id,
