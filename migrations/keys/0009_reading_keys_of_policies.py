@@ -7,7 +7,7 @@ NO_MORE_READING = "UPDATE keys_apikey SET scopes = array_remove(scopes, 'read') 
 
 
 class Migration(migrations.Migration):
-    dependencies = [("keys", "0007_rotated_once")]
+    dependencies = [("keys", "0008_called_what_people_call_them")]
 
     operations = [
         migrations.RemoveConstraint(model_name="apikey", name="key_of_some_policies_only_talks"),

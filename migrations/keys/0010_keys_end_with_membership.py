@@ -26,7 +26,7 @@ OF_NOBODY = """
 
 
 class Migration(migrations.Migration):
-    dependencies = [("accounts", "0005_mails"), ("keys", "0008_reading_keys_of_policies")]
+    dependencies = [("accounts", "0005_mails"), ("keys", "0009_reading_keys_of_policies")]
 
     operations = [
         migrations.RunSQL(sql=KEYS_END, reverse_sql=KEYS_GO_ON),
