@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.adapters.models import PointerMove
-from apps.dashboard.rollups.stretches import begin
+from apps.dashboard.rollups.stretches import LEVELS, Stretch, begin
 from apps.dashboard.rollups.sums import Sums, sums_of
 
 RANGES = {"1d": (24, 30), "7d": (7 * 24, 180), "30d": (30 * 24, 720)}
@@ -47,6 +47,15 @@ class Traffic:
     rewards: list[dict[str, Any]]
 
 
+def looked_at(span: str, now: dt.datetime | None = None) -> Stretch:
+    """Return which time a range (a key of RANGES) is of: until now, from the half-hour on in which it begins.
+
+    Whole half-hours are kept, so no turn has to be read for the beginning.
+    """
+    until = now or timezone.now()
+    return Stretch(begin(until - dt.timedelta(hours=RANGES[span][0]), LEVELS[0]), until)
+
+
 def moves(
     tenant_id: uuid.UUID, span: str, now: dt.datetime | None = None, policy_id: uuid.UUID | None = None
 ) -> list[dict[str, Any]]:
@@ -55,9 +64,8 @@ def moves(
     Of one policy, or of all. All of them up to `MOST_MOVES`; where there are more, the last one of each point
     of the charts.
     """
-    hours, minutes = RANGES[span]
-    until = now or timezone.now()
-    since = until - dt.timedelta(hours=hours)
+    minutes = RANGES[span][1]
+    since, until = looked_at(span, now)
     found = PointerMove.objects.filter(created_at__gte=since, created_at__lt=until).order_by("-created_at")
     if policy_id is not None:
         found = found.filter(policy_id=policy_id)
@@ -116,9 +124,7 @@ def points(
 def _sums(
     tenant_id: uuid.UUID, span: str, now: dt.datetime | None, policy_id: uuid.UUID | None
 ) -> dict[int, Sums]:
-    hours, minutes = RANGES[span]
-    until = now or timezone.now()
-    return sums_of(tenant_id, until - dt.timedelta(hours=hours), until, minutes, policy_id)
+    return sums_of(tenant_id, *looked_at(span, now), RANGES[span][1], policy_id)
 
 
 def _point(at: int, sums: Sums) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from apps.adapters.models import Policy
 from apps.adapters.selectors import with_version_counts
 from apps.dashboard.first import first_request
 from apps.dashboard.lists import chosen_id, chosen_word
-from apps.dashboard.metrics import RANGES, moves, points, traffic
+from apps.dashboard.metrics import RANGES, looked_at, moves, points, traffic
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.rollups.histogram import ERROR
 from apps.dashboard.sheets import sheet
@@ -80,9 +80,8 @@ def _policy(policies: Sequence[Policy], wanted: uuid.UUID | None) -> Policy | No
 
 def _stretch(span: str, now: dt.datetime) -> dict[str, float]:
     """Return which time the charts are of, and how long what one point sums up is: seconds."""
-    hours, minutes = RANGES[span]
-    until = now.timestamp()
-    return {"since": until - 3600 * hours, "until": until, "step": 60 * minutes}
+    since, until = looked_at(span, now)
+    return {"since": since.timestamp(), "until": until.timestamp(), "step": 60 * RANGES[span][1]}
 
 
 @require_safe

@@ -37,7 +37,7 @@ class Shape:
 
     @classmethod
     def of(cls, turns: int) -> Shape:
-        """Return the shape of so many turns: what is rare fills a page with few turns too.
+        """Return the shape of so many turns: what is rare fills a page with few turns too, and one halfway back.
 
         Else a list of it shows one row with few turns and a full page with many, and what is compared is the
         rows.
@@ -46,6 +46,7 @@ class Shape:
         usual = cls()
         return cls(
             crossing=min(usual.crossing, max(usual.run, most // usual.run * usual.run)),
+            preference=min(usual.preference, most),
             lesson=min(usual.lesson, most),
             rare=min(usual.rare, most),
         )

@@ -34,7 +34,7 @@ def test_of_many_moves_each_point_has_its_last(span: str, monkeypatch: pytest.Mo
     somebody, other = add_somebody(), add_somebody("globex")
     # of nine in a row the 2nd and 3rd are in one point or in two;
     # one was before the range, one is said to be to come
-    ago = [hours * 60 + 1, *(1 + place * minutes * 0.4 for place in range(9)), hours * 60 - 1, -5]
+    ago = [hours * 60 + 31, *(1 + place * minutes * 0.4 for place in range(9)), hours * 60 - 1, -5]
     moved(somebody, *ago)
     moved(other, 2.0, 3.0)
     within = {

@@ -116,10 +116,11 @@ def direct(
 ) -> dict[str, Any]:
     """Return what the turns say of a range."""
     hours, minutes = RANGES[span]
+    begins = now - dt.timedelta(hours=hours)
     asked = {
         "tenant": tenant_id,
         "policy": policy_id,
-        "since": now - dt.timedelta(hours=hours),
+        "since": begins.replace(minute=begins.minute // 30 * 30, second=0, microsecond=0),
         "until": now,
         "step": f"{minutes} minutes",
     }
