@@ -19,7 +19,7 @@ from django.utils import timezone
 from apps.conversations.models import Turn
 from apps.dashboard.models import TurnRollup
 from apps.dashboard.rollups.filling import sum_up_due
-from apps.keys.services import create_key
+from apps.keys.services import authenticate, create_key
 from embedded.database import bootstrap
 from kernel.roles import OWNER_ROLE
 from kernel.tenancy import system_scope, tenant_scope
@@ -166,7 +166,7 @@ def test_what_keys_may_goes_and_comes_back(elsewhere: str) -> None:
     with connected(elsewhere):
         acme: Any = fill("acme")
         for name, policies in (("limited", [acme.policy.pk]), ("whole", None)):
-            create_key(
+            _, secret = create_key(
                 tenant=acme.tenant, user=acme.user, name=name, scopes=["chat", "read"], policies=policies
             )
     before = catalogue(elsewhere)
@@ -179,5 +179,7 @@ def test_what_keys_may_goes_and_comes_back(elsewhere: str) -> None:
             ("limited", ["chat"]),
             ("whole", ["chat", "read"]),
         ]
+    with connected(elsewhere):
+        assert authenticate(f"Bearer {secret}").scopes == {"chat", "read"}  # by the look-up of before
     migrate(elsewhere, ())
     assert catalogue(elsewhere) == before
