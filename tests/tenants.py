@@ -8,7 +8,7 @@ from apps.accounts.models import Membership, Role, Tenant, User
 from apps.adapters.models import AdapterVersion, Policy, VersionState
 from apps.conversations.models import Turn
 from apps.keys.models import ApiKey, KeyScope
-from apps.keys.services import Caller, create_key
+from apps.keys.services import Caller, create_key, rotate_key
 from kernel.tenancy import system_scope, tenant_scope
 
 BASE_MODEL = "smollm2-135m-instruct"
@@ -58,6 +58,17 @@ def add_somebody(
         policy, _ = Policy.objects.get_or_create(name="default", defaults={"base_model": BASE_MODEL})
     key, secret = create_key(tenant=tenant, user=user, name="tests", scopes=scopes)
     return Somebody(tenant, user, policy, key, secret)
+
+
+def rotated(somebody: Somebody, *, overlap_s: float) -> tuple[ApiKey, str]:
+    """Rotate somebody's key as themselves; return its successor, and that one's text."""
+    return rotate_key(
+        tenant_id=somebody.tenant.id,
+        key_id=somebody.key.id,
+        user_id=somebody.user.id,
+        actor=f"user:{somebody.user.id}",
+        overlap_s=overlap_s,
+    )
 
 
 def add_version(policy: Policy, number: int = 1, *, live: bool = True, **fields: Any) -> AdapterVersion:

@@ -216,6 +216,7 @@ def rotate_key(
     if overlap_s < 0:
         raise InvalidInput("The overlap cannot be negative.", field="overlap_s")
     with tenant_scope(tenant_id), transaction.atomic():
+        _hold_membership(user_id)
         old = _locked(key_id)
         if old.user_id != user_id:
             raise Forbidden(
@@ -338,10 +339,17 @@ def _issue(
     return key, credential.text
 
 
+def _hold_membership(user_id: uuid.UUID) -> tuple[str, list[str]] | None:
+    """Hold a person's membership until their new key is there, so that who deletes it ends that key too.
+
+    Returns their role and the scopes that it gives, None for no member. It is taken before any key.
+    """
+    held = Membership.objects.select_for_update(no_key=True).filter(user_id=user_id)
+    return held.values_list("role", ScopesOf("role")).first()
+
+
 def _check_role_gives(user: User, scopes: Sequence[str]) -> None:
-    # held until the key is there: a role that is changed meanwhile is read by whoever looks the key up
-    member = Membership.objects.select_for_update(no_key=True).filter(user=user)
-    found = member.values_list("role", ScopesOf("role")).first()
+    found = _hold_membership(user.id)
     if found is None:
         raise InvalidInput("The user is not a member of this tenant.", field="user")
     role, given = found

@@ -1,6 +1,7 @@
 """Keys end with the membership of their person: who is asked in again makes new ones."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -14,7 +15,7 @@ from apps.keys.services import authenticate, create_key, revoke_key
 from kernel.errors import Unauthenticated
 from kernel.tenancy import tenant_scope
 from tests.locks import wait_for_a_lock
-from tests.tenants import Somebody, add_somebody
+from tests.tenants import Somebody, add_somebody, rotated
 
 
 @pytest.fixture
@@ -75,8 +76,17 @@ def test_whatever_deletes_the_membership_ends_them(owner_connection: psycopg.Con
     assert keys(somebody) == {"tests": True}
 
 
+def make(somebody: Somebody) -> None:
+    create_key(tenant=somebody.tenant, user=somebody.user, name="late", scopes=["chat"])
+
+
+def rotate(somebody: Somebody) -> None:
+    rotated(somebody, overlap_s=3600)
+
+
 @pytest.mark.django_db(transaction=True)
-def test_a_key_that_is_made_meanwhile_ends_too() -> None:
+@pytest.mark.parametrize(("act", "names"), [(make, ["late", "tests"]), (rotate, ["tests", "tests"])])
+def test_a_key_that_is_made_meanwhile_ends_too(act: Callable[[Somebody], None], names: list[str]) -> None:
     somebody = add_somebody()
     done: list[Any] = []
 
@@ -89,10 +99,14 @@ def test_a_key_that_is_made_meanwhile_ends_too() -> None:
 
     leaving = threading.Thread(target=leave)
     with transaction.atomic():
-        create_key(tenant=somebody.tenant, user=somebody.user, name="late", scopes=["chat"])
+        act(somebody)
         leaving.start()
         wait_for_a_lock()
         assert done == []
     leaving.join(20)
     assert done == ["out"]
-    assert keys(somebody) == {"tests": True, "late": True}
+    with tenant_scope(somebody.tenant.id):
+        found = ApiKey.objects.values_list("name", "revoked_at").order_by("name")
+        assert [(name, revoked_at is not None) for name, revoked_at in found] == [
+            (name, True) for name in names
+        ]
