@@ -5,7 +5,7 @@ import hashlib
 import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from dataclasses import replace
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -20,7 +20,7 @@ from kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthent
 from kernel.models import AuditEntry
 from kernel.redaction import redact
 from kernel.tenancy import system_scope, tenant_scope
-from tests.tenants import Somebody, add_somebody
+from tests.tenants import Somebody, add_somebody, rotated
 
 pytestmark = pytest.mark.django_db
 
@@ -147,13 +147,7 @@ def test_last_use_is_written_at_most_once_a_minute(somebody: Somebody) -> None:
 
 
 def test_a_rotated_key_works_until_its_overlap_ends(somebody: Somebody) -> None:
-    fresh, secret = rotate_key(
-        tenant_id=somebody.tenant.id,
-        key_id=somebody.key.id,
-        user_id=somebody.user.id,
-        actor="user:x",
-        overlap_s=60,
-    )
+    fresh, secret = rotated(somebody, overlap_s=60)
 
     assert authenticate(bearer(somebody)).key_id == somebody.key.id
     assert authenticate(f"Bearer {secret}").key_id == fresh.id
@@ -163,27 +157,20 @@ def test_a_rotated_key_works_until_its_overlap_ends(somebody: Somebody) -> None:
     with pytest.raises(Unauthenticated):
         authenticate(bearer(somebody))
     with pytest.raises(Conflict):
-        rotate_key(
-            tenant_id=somebody.tenant.id,
-            key_id=somebody.key.id,
-            user_id=somebody.user.id,
-            actor="user:x",
-            overlap_s=60,
-        )
+        rotated(somebody, overlap_s=60)
 
 
 def test_a_key_is_rotated_once(somebody: Somebody) -> None:
-    rotate = partial(rotate_key, tenant_id=somebody.tenant.id, user_id=somebody.user.id, actor="user:x")
-    fresh, _ = rotate(key_id=somebody.key.id, overlap_s=3600)
+    fresh, _ = rotated(somebody, overlap_s=3600)
     assert fresh.expires_at is None
     ends = row(somebody).expires_at
 
     with pytest.raises(Conflict, match=f"rotated already, into {fresh}") as refused:
-        rotate(key_id=somebody.key.id, overlap_s=60)
+        rotated(somebody, overlap_s=60)
 
     assert refused.value.code == "rotated_already"
     assert row(somebody).expires_at == ends
-    newest, secret = rotate(key_id=fresh.id, overlap_s=0)
+    newest, secret = rotated(replace(somebody, key=fresh), overlap_s=0)
     assert newest.expires_at is None
     assert authenticate(f"Bearer {secret}").key_id == newest.id
     with tenant_scope(somebody.tenant.id):
@@ -194,14 +181,7 @@ def test_a_key_is_rotated_once(somebody: Somebody) -> None:
 def test_of_rotations_at_once_one_makes_a_successor(somebody: Somebody) -> None:
     def rotate(_: int) -> str:
         try:
-            made, _secret = rotate_key(
-                tenant_id=somebody.tenant.id,
-                key_id=somebody.key.id,
-                user_id=somebody.user.id,
-                actor="user:x",
-                overlap_s=60,
-            )
-            return str(made)
+            return str(rotated(somebody, overlap_s=60)[0])
         except Conflict as refused:
             return refused.code
         finally:
@@ -238,13 +218,7 @@ def test_a_rotated_key_keeps_its_limits(somebody: Somebody) -> None:
     numbers = {"requests_per_minute": 7, "tokens_per_minute": None, "concurrent": 0}
     set_limit(tenant_id=somebody.tenant.id, key_id=somebody.key.id, actor="user:x", **numbers)
 
-    fresh, _ = rotate_key(
-        tenant_id=somebody.tenant.id,
-        key_id=somebody.key.id,
-        user_id=somebody.user.id,
-        actor="user:x",
-        overlap_s=60,
-    )
+    fresh, _ = rotated(somebody, overlap_s=60)
 
     with tenant_scope(somebody.tenant.id):
         assert Limit.objects.filter(key=fresh).values(*numbers).get() == numbers

@@ -10,11 +10,11 @@ from apps.accounts.models import Membership, Role
 from apps.accounts.services import set_role
 from apps.keys.models import ApiKey, KeyScope
 from apps.keys.selectors import effective, idle, n_held_back, with_roles
-from apps.keys.services import authenticate, create_key, rotate_key
+from apps.keys.services import authenticate, create_key
 from kernel.calls import Call, call, run
 from kernel.errors import InvalidInput
 from kernel.tenancy import tenant_scope
-from tests.tenants import Somebody, add_somebody
+from tests.tenants import Somebody, add_somebody, rotated
 
 pytestmark = pytest.mark.django_db
 EVERY = frozenset({"chat", "rollout", "read", "manage", "evaluate"})
@@ -107,13 +107,7 @@ def test_a_key_is_not_made_for_what_the_role_does_not_give(somebody: Somebody) -
 
 def test_a_successor_may_no_more(somebody: Somebody) -> None:
     become(somebody, "viewer")
-    _, secret = rotate_key(
-        tenant_id=somebody.tenant.id,
-        key_id=somebody.key.id,
-        user_id=somebody.user.id,
-        actor="user:me",
-        overlap_s=0,
-    )
+    _, secret = rotated(somebody, overlap_s=0)
     assert authenticate(f"Bearer {secret}").scopes == {"read"}
 
 
