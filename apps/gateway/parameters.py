@@ -14,6 +14,7 @@ from apps.gateway import fields
 from apps.gateway.forms import read_call_form, read_response_format
 from apps.gateway.messages import read_messages, read_tools
 from kernel.errors import InvalidInput
+from kernel.nesting import is_deeper
 
 _READ = frozenset(
     {
@@ -66,24 +67,10 @@ def parse_json(body: bytes) -> dict[str, Any]:
         value = _with_lone_surrogates(body, error)
     if not isinstance(value, dict):
         raise InvalidInput("The body must be a JSON object.", code="invalid_json")
-    if body.count(b"[") + body.count(b"{") > _DEEPEST and _is_deeper(value, _DEEPEST):
+    if body.count(b"[") + body.count(b"{") > _DEEPEST and is_deeper(value, _DEEPEST):
         # what is stored and sent on is written as JSON again, for which there is a limit too
         raise InvalidInput(f"The body nests deeper than {_DEEPEST} levels.", code="invalid_json")
     return value
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    level = [value]
-    for _ in range(levels):
-        level = [
-            inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not level:
-            return False
-    return any(isinstance(one, dict | list) for one in level)
 
 
 def _with_lone_surrogates(body: bytes, error: Exception) -> Any:

@@ -6,6 +6,8 @@ from typing import Any
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 
+from kernel.nesting import is_deeper
+
 DEEPEST = 32
 """Lists and objects within one another."""
 _TOO_DEEP = f"The body nests too deep: at most {DEEPEST} lists and objects within one another."
@@ -22,15 +24,6 @@ class ShallowJSON(JSONParser):
             said = super().parse(stream, media_type, parser_context)
         except RecursionError:
             raise ParseError(_TOO_DEEP) from None
-        if _is_deeper(said, DEEPEST):
+        if is_deeper(said, DEEPEST):
             raise ParseError(_TOO_DEEP)
         return said
-
-
-def _is_deeper(said: Any, most: int) -> bool:
-    """Whether more than `most` lists and objects stand within one another."""
-    level = [said] if isinstance(said, dict | list) else []
-    for _ in range(most):
-        inner = (value for one in level for value in (one.values() if isinstance(one, dict) else one))
-        level = [value for value in inner if isinstance(value, dict | list)]
-    return bool(level)
