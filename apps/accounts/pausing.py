@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts.models import LONGEST_PAUSE_REASON, Tenant
-from apps.accounts.templatetags.operators import operators_plain
+from apps.accounts.operators import operators_plain
 from kernel import audit
 from kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
 from kernel.tenancy import tenant_scope

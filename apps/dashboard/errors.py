@@ -12,7 +12,7 @@ from django.template import loader
 from django.utils import timezone
 from django.views.decorators.csrf import requires_csrf_token
 
-from apps.accounts.templatetags.operators import operators_plain
+from apps.accounts.operators import operators_plain
 from apps.dashboard.places import NotTheRole
 from kernel.request_ids import id_of
 from kernel.rest.caller import Access

@@ -1,14 +1,15 @@
-"""Whom to tell when something goes wrong: what the installation says of itself, or who runs it in general."""
+"""Whom to tell when something goes wrong, in templates."""
 
 from django import template
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from apps.accounts.operators import operators_plain
+
 register = template.Library()
-_NOBODY_NAMED = "whoever runs this installation"
+register.simple_tag(operators_plain)
 
 
 @register.simple_tag
@@ -22,9 +23,3 @@ def operators() -> SafeString | str:
     except ValidationError:
         return named
     return format_html('<a href="mailto:{}">{}</a>', named, named)
-
-
-@register.simple_tag
-def operators_plain() -> str:
-    """Return whom to tell, for a mail."""
-    return " ".join(str(settings.OPERATOR_CONTACT).split()) or _NOBODY_NAMED
