@@ -51,7 +51,7 @@ class LimitForm(InOurWords):
 def key_limits(request: HttpRequest, place: Place, key_id: uuid.UUID) -> HttpResponse:
     """Show what a key may ask; set it, from its next request on."""
     key = with_roles(ApiKey.objects.select_related("user", "limit")).filter(pk=key_id).first()
-    if key is None:
+    if key is None or (request.method != "POST" and key.revoked_at is not None):
         raise Http404
     form = LimitForm(
         request.POST if request.method == "POST" else None,

@@ -266,9 +266,12 @@ def revoke_key(*, tenant_id: uuid.UUID, key_id: uuid.UUID, actor: str) -> ApiKey
 def set_policies(
     *, tenant_id: uuid.UUID, key_id: uuid.UUID, policies: Sequence[uuid.UUID] | None, actor: str
 ) -> ApiKey:
-    """Let a key name only these policies (None: all), from its next request on every process. Audited."""
+    """Let a key name only these policies (None: all), from its next request on every process. Audited.
+
+    Raises Conflict for a revoked key.
+    """
     with tenant_scope(tenant_id), transaction.atomic():
-        key = _locked(key_id)
+        key = _changeable(key_id)
         names = limiting.limit_to(key, policies)
         record(
             actor=actor,
@@ -292,7 +295,8 @@ def set_limit(
     """Set what a key may ask, or, without one, what an operator lets the tenant;
     from the next request on every process.
 
-    None is the platform's default, 0 no limit. What the tenant asks of itself stays as it is.
+    None is the platform's default, 0 no limit. What the tenant asks of itself stays as it is. Raises Conflict
+    for a revoked key.
     """
     numbers = {
         "requests_per_minute": requests_per_minute,
@@ -303,7 +307,7 @@ def set_limit(
         if number is not None and not 0 <= number <= LARGEST_LIMIT:
             raise InvalidInput(f"A limit lies between 0 and {LARGEST_LIMIT}.", field=name)
     with tenant_scope(tenant_id), transaction.atomic():
-        key = _locked(key_id) if key_id is not None else None
+        key = _changeable(key_id) if key_id is not None else None
         limit, _ = Limit.objects.update_or_create(
             tenant_id=tenant_id, key=key, by_tenant=False, defaults=numbers
         )
@@ -369,6 +373,13 @@ def _locked(key_id: uuid.UUID) -> ApiKey:
     key = ApiKey.objects.select_for_update(no_key=True).filter(id=key_id).first()
     if key is None:
         raise NotFound("There is no such key.")
+    return key
+
+
+def _changeable(key_id: uuid.UUID) -> ApiKey:
+    key = _locked(key_id)
+    if key.revoked_at is not None:
+        raise Conflict("The key is revoked for good. Make another under Keys.", code="key_revoked")
     return key
 
 

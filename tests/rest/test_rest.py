@@ -396,3 +396,17 @@ def test_a_key_is_limited_to_policies(acme: Rows, owner: Api) -> None:
     assert owner.get(f"keys/{whole}")["policies"] is None
     assert owner.get(path)["policies"] == sorted([coder, default])
     assert owner.ask("PUT", f"{path}/policies", {"policies": None}).json()["policies"] is None
+
+
+def test_a_revoked_key_is_changed_no_more(acme: Rows, owner: Api) -> None:
+    path = f"keys/{owner.ask('POST', 'keys', {'name': 'ci', 'scopes': ['chat']}).json()['key']['id']}"
+    ended = owner.ask("POST", f"{path}/revoke").json()
+    for name, body in (
+        ("limits", {"requests_per_minute": 7}),
+        ("policies", {"policies": [str(acme.policy.pk)]}),
+        ("policies", {"policies": None}),
+    ):
+        answer = owner.ask("PUT", f"{path}/{name}", body)
+        refused(answer, 409, "key_revoked")
+        assert answer.json()["detail"] == "The key is revoked for good. Make another under Keys."
+    assert owner.get(path) == ended

@@ -19,7 +19,7 @@ from apps.adapters import store
 from apps.adapters.models import Policy
 from apps.conversations.models import Feedback
 from apps.keys.models import ApiKey, Limit
-from apps.keys.services import authenticate, create_key
+from apps.keys.services import authenticate, create_key, revoke_key
 from apps.learning.models import RunState, Sample, SampleState, TrainingRun
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
@@ -61,6 +61,16 @@ def test_a_key_is_rotated_and_revoked_by_who_may(acme: Rows) -> None:
     with tenant_scope(acme.tenant.pk):
         assert ApiKey.objects.get(pk=acme.key.pk).revoked_at is not None
         assert ApiKey.objects.count() == 2
+
+
+def test_a_revoked_key_is_changed_no_more(acme: Rows) -> None:
+    client, path = browser(acme.user), f"/t/acme/keys/{acme.key.pk}"
+    revoke_key(tenant_id=acme.tenant.pk, key_id=acme.key.pk, actor="user:x")
+    assert client.get(f"{path}/limits").status_code == 404
+    said = "The key is revoked for good. Make another under Keys."
+    assert said in client.post(f"{path}/limits", {"concurrent": "1"}).content.decode()
+    assert said in client.post(f"{path}/policies", {"all": "on"}, follow=True).content.decode()
+    assert not {"limit.set", "key.policies"} & {*actions(acme)}
 
 
 def test_what_is_revoked_rotated_or_taken_out_is_asked_before(acme: Rows) -> None:
