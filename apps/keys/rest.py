@@ -8,7 +8,7 @@ from apps.accounts.models import Membership, Role, User
 from apps.accounts.selectors import memberships_of
 from apps.keys.models import KeyScope
 from apps.keys.services import authenticate
-from kernel.errors import Forbidden, NotFound, Unauthenticated
+from kernel.errors import NotFound, Unauthenticated
 from kernel.rest.caller import Access, RestCaller
 from kernel.tenancy import tenant_scope
 
@@ -31,10 +31,8 @@ class KeyAuthentication(BaseAuthentication):
             return None
         caller = authenticate(header)
         manages = KeyScope.MANAGE.value in caller.scopes
-        if not manages and KeyScope.READ.value not in caller.scopes:
-            raise Forbidden(
-                "This key lacks the scope `read`. Make another under Keys.", code="insufficient_scope"
-            )
+        if not manages:
+            caller.require(KeyScope.READ)
         with tenant_scope(caller.tenant_id):
             membership = Membership.objects.select_related("user").filter(user_id=caller.user_id).first()
         if membership is None:  # taken out since the key was looked up

@@ -58,7 +58,8 @@ class Caller:
         """Raise Forbidden unless the key has this scope."""
         if scope.value not in self.scopes:
             raise Forbidden(
-                f"This key lacks the scope `{scope.value}`, or its person's role does not give it.",
+                f"This key lacks the scope `{scope.value}`, or its person's role does not give it. "
+                "Make a key that has it under Keys, or ask an owner for another role.",
                 code="insufficient_scope",
             )
 

@@ -106,7 +106,7 @@ _REFUSALS = {
 _SAID: dict[str, tuple[str, ...]] = {
     "400": ("invalid_input", "name: Ensure this field has no more than 100 characters.", "name"),
     "401": ("not_authenticated", "Authentication credentials were not provided."),
-    "403": ("forbidden", "This needs more than the access `view`."),
+    "403": ("forbidden", "This needs more than the access `view`. Ask an owner for another role."),
     "404": ("not_found", "There is no such thing here."),
     "409": ("conflict", "there is already one of that name"),
     "415": ("unsupported_media_type", 'Unsupported media type "text/plain" in request.'),

@@ -135,7 +135,10 @@ def test_whoever_becomes_a_viewer_talks_no_more(
     error = refused(chat("hi"), 403, "insufficient_scope", None)
     assert (error["type"], error["message"]) == (
         "permission_error",
-        "This key lacks the scope `chat`, or its person's role does not give it.",
+        (
+            "This key lacks the scope `chat`, or its person's role does not give it. "
+            "Make a key that has it under Keys, or ask an owner for another role."
+        ),
     )
     refused(chat("hi", stream=True), 403, "insufficient_scope", None)
     for method, path in (("GET", "/v1/models"), ("GET", "/v1/models/default"), ("POST", "/v1/feedback")):

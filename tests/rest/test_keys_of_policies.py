@@ -148,7 +148,9 @@ def test_the_limit_of_now_holds(acme: Rows, coder: Policy) -> None:
 def test_what_is_of_the_whole_tenant_says_why(acme: Rows, coder: Policy) -> None:
     answer = limited(acme, coder).ask("GET", "tenant")
     refused(answer, 403, "forbidden")
-    assert answer.json()["detail"] == "This key is limited to some policies, and this is of the whole tenant."
+    assert answer.json()["detail"] == (
+        "This key is limited to some policies, and this is of the whole tenant. Ask with a key of all policies."
+    )
 
 
 def test_a_role_bounds_it_too(acme: Rows) -> None:

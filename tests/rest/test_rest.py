@@ -43,7 +43,12 @@ def test_without_a_key_or_with_a_wrong_one_it_is_401(acme: Rows) -> None:
 
 def test_a_key_for_chat_reads_nothing_here(acme: Rows) -> None:
     chatting = member(acme.tenant, Role.OWNER, scopes=("chat",))
-    refused(chatting.ask("GET", "tenant"), 403, "insufficient_scope")
+    answer = chatting.ask("GET", "tenant")
+    refused(answer, 403, "insufficient_scope")
+    assert answer.json()["detail"] == (
+        "This key lacks the scope `read`, or its person's role does not give it. "
+        "Make a key that has it under Keys, or ask an owner for another role."
+    )
 
 
 def test_a_key_that_reads_changes_nothing(acme: Rows) -> None:
@@ -358,7 +363,12 @@ def test_a_lowered_role_is_seen_at_the_key_and_felt(acme: Rows, owner: Api) -> N
     members = {one["user"]: one["id"] for one in owner.get("members")["results"]}
     lowered = owner.ask("PATCH", f"members/{members[str(asking.user.pk)]}", {"role": "viewer"})
     assert lowered.json()["role"] == "viewer"
-    refused(asking.ask("PATCH", "tenant", {"name": "Theirs"}), 403, "permission_denied")
+    answer = asking.ask("PATCH", "tenant", {"name": "Theirs"})
+    refused(answer, 403, "permission_denied")
+    assert answer.json()["detail"] == (
+        "This key may only read: it lacks the scope `manage`, or its person's role does not give it. "
+        "Make a key that has it under Keys, or ask an owner for another role."
+    )
     assert asking.get("tenant")["name"] == "Mine"
     assert owner.get(f"keys/{key['id']}") == key | {
         "effective_scopes": ["read"],

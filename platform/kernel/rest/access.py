@@ -14,6 +14,12 @@ if TYPE_CHECKING:  # the library reads this module while it loads its own views
 class EnoughAccess(BasePermission):
     """Asks for what the view says that its action `needs`, and for a key that may write where it changes something."""
 
+    message = (
+        "This key may only read: it lacks the scope `manage`, or its person's role does not give it. "
+        "Make a key that has it under Keys, or ask an owner for another role."
+    )
+    """What a caller is told who has the access and whose key may not write."""
+
     def has_permission(self, request: Request, view: "APIView") -> bool:
         """Return True, or False for somebody unknown; raise Forbidden with the reason."""
         caller = request.auth

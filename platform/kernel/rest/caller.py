@@ -37,7 +37,9 @@ class RestCaller:
     def require(self, needed: Access) -> None:
         """Raise Forbidden unless the caller has at least this access."""
         if self.access < needed:
-            raise Forbidden(f"This needs more than the access `{self.access.name.lower()}`.")
+            raise Forbidden(
+                f"This needs more than the access `{self.access.name.lower()}`. Ask an owner for another role."
+            )
 
     @property
     def sees_everybody(self) -> bool:

@@ -83,7 +83,9 @@ class ScopedView(APIView):
         if policies is None:
             return
         if not self.of_policy or self.request.method not in SAFE_METHODS:
-            raise Forbidden("This key is limited to some policies, and this is of the whole tenant.")
+            raise Forbidden(
+                "This key is limited to some policies, and this is of the whole tenant. Ask with a key of all policies."
+            )
         if self.of_policy == IN_THE_ADDRESS and self.kwargs["pk"] not in policies:
             raise NotFound("There is no such thing here.")
 

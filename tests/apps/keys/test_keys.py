@@ -293,8 +293,9 @@ def test_a_scope_that_is_missing_is_named(somebody: Somebody) -> None:
     caller.require(KeyScope.CHAT)
     with pytest.raises(Forbidden) as refusal:
         caller.require(KeyScope.EVALUATE)
-    assert (
-        refusal.value.message == "This key lacks the scope `evaluate`, or its person's role does not give it."
+    assert refusal.value.message == (
+        "This key lacks the scope `evaluate`, or its person's role does not give it. "
+        "Make a key that has it under Keys, or ask an owner for another role."
     )
 
 
