@@ -94,7 +94,7 @@ def resume_run(*, run_id: uuid.UUID, actor: str) -> TrainingRun:
         if run is None:
             raise NotFound("there is no such run")
         if run.state not in (RunState.FAILED, RunState.CANCELLED):
-            raise Conflict(f"the run is {run.state}")
+            raise Conflict(f"the run is {run.state}, only failed and cancelled ones are resumed")
         _refuse_while_off(run.policy)
         if not Sample.objects.filter(policy_id=run.policy_id, state=SampleState.READY).exists():
             raise Conflict("no sample waits: there is nothing to learn", code="no_samples")
@@ -120,7 +120,7 @@ def cancel_run(*, run_id: uuid.UUID, actor: str) -> TrainingRun:
         if run is None:
             raise NotFound("there is no such run")
         if run.state not in OPEN_RUN_STATES:
-            raise Conflict(f"the run is {run.state}")
+            raise Conflict(f"the run is {run.state}, only queued and running ones are cancelled")
         if run.state == RunState.RUNNING:
             fairness.charge(run)
         close(run, RunState.CANCELLED, f"cancelled by {actor}")

@@ -23,6 +23,7 @@ from apps.console.names import names_of, shortened
 from kernel import audit
 from kernel.errors import AttuneError
 from kernel.ids import tail
+from kernel.refusals import sentence
 from kernel.tenancy import system_scope, tenant_scope
 
 if TYPE_CHECKING:  # unfold's class is this one with another look, and is not typed
@@ -272,7 +273,7 @@ class ConsoleAdmin(_ModelAdmin):
                 outcome = act.do(row, actor(request), reason, **others)
                 messages.success(request, f"{act.label}: {outcome}")
             except AttuneError as error:
-                outcome = f"not done. {error.message}"
+                outcome = f"not done. {sentence(error.message).rstrip('.')}."
                 messages.error(request, f"{act.label}: {outcome}")
             audit.record(
                 actor=actor(request),

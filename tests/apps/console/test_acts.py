@@ -69,7 +69,7 @@ def test_retraining_is_neither_offered_nor_accepted_while_no_sample_waits(
     page = reverse("admin:adapters_policy_change", args=[acme.policy.pk])
     assert "/act/retrain/" not in console.get(page).content.decode()
     refused = console.post(act_url(acme.policy, "retrain"), WHY, follow=True).content.decode()
-    assert "not done. no sample of default waits: there is nothing to learn" in refused
+    assert "not done. No sample of default waits: there is nothing to learn." in refused
     assert TrainingRun.objects.count() == 1
     assert [action for action, _ in acts_of(boss)] == ["console.retrain"]
     wait(acme)
@@ -132,7 +132,7 @@ def test_a_second_retraining_is_refused_in_words(acme: Rows, console: Client, bo
     url = act_url(acme.policy, "retrain")
     console.post(url, WHY)
     refused = console.post(url, WHY, follow=True).content.decode()
-    assert "Trigger retraining: not done. the policy default has a run under way" in refused
+    assert "Trigger retraining: not done. The policy default has a run under way." in refused
     assert TrainingRun.objects.filter(state=RunState.QUEUED).count() == 1
     assert [action for action, _ in acts_of(boss)] == ["run.request", "console.retrain", "console.retrain"]
 
@@ -239,7 +239,7 @@ def test_a_dead_delivery_is_replayed_and_an_endpoint_switched_off_and_on(
     dead.refresh_from_db()
     assert (dead.state, dead.retries) == ("pending", 0)
     again = console.post(act_url(dead, "replay"), WHY, follow=True).content.decode()
-    assert "Replay the delivery: not done. the delivery is pending, only dead ones are replayed" in again
+    assert "Replay the delivery: not done. The delivery is pending, only dead ones are replayed." in again
 
     endpoint = WebhookEndpoint.objects.get()
     console.post(act_url(endpoint, "switch-off"), WHY)
@@ -276,12 +276,12 @@ def test_a_dead_mail_is_replayed_and_one_that_has_ended_is_not(
     row.refresh_from_db()
     assert (row.state, row.attempts, row.retries, row.reason) == ("pending", 7, 0, "")
     again = console.post(act_url(row, "replay"), WHY, follow=True).content.decode()
-    assert "Replay the mail: not done. the mail is pending, only dead ones are replayed" in again
+    assert "Replay the mail: not done. The mail is pending, only dead ones are replayed." in again
 
     Mail.objects.filter(pk=row.pk).update(state="dead", words_until=timezone.now())
     assert "/act/replay/" not in console.get(page).content.decode()
     ended = console.post(act_url(row, "replay"), WHY, follow=True).content.decode()
-    assert "Replay the mail: not done. what it said has ended; the person asks for another" in ended
+    assert "Replay the mail: not done. What it said has ended; the person asks for another." in ended
     assert [action for action, _ in acts_of(boss)] == [
         *("mail.replay", "console.replay", "console.replay", "console.replay"),
     ]
@@ -314,7 +314,7 @@ def test_training_is_paused_and_resumed_from_the_policys_page(
     assert "Pause training: default makes no more steps until somebody resumes it" in done
     assert "because I say so" in done
     again = console.post(act_url(acme.policy, "pause-training"), WHY, follow=True).content.decode()
-    assert "not done. training of default is paused already" in again
+    assert "not done. Training of default is paused already" in again
     console.post(act_url(acme.policy, "resume-training"), WHY)
     assert act_url(acme.policy, "resume-training") not in console.get(page).content.decode()
     assert [action for action, _ in acts_of(boss) if not action.startswith("console.")] == [
