@@ -8,17 +8,19 @@ from apps.adapters.models import Policy
 from apps.adapters.services import move_pointer
 from apps.console.admin.base import Act
 from apps.console.forms import RubricForm, WindowForm
+from apps.judging.rules import active_rubric
 from apps.judging.services import rejudge_window, write_rubric
 from apps.learning import refusals
 from apps.learning.drift import pauses
 from apps.learning.models import Sample, SampleState
 from apps.learning.runs import request_run
+from kernel.ids import tail
 
 
 def _retrain(policy: Policy, who: str, why: str) -> str:
     del why  # kept in the audit row
     run = request_run(policy=policy, actor=who)
-    return f"run …{str(run.pk)[-8:]} is queued; the trainer takes it next."
+    return f"run {tail(run.pk)} is queued; the trainer takes it next."
 
 
 def _replay(policy: Policy, who: str, why: str) -> str:
@@ -37,6 +39,12 @@ def _write_rubric(policy: Policy, who: str, why: str, *, text: str) -> str:
     del why  # kept in the audit row
     rubric = write_rubric(tenant_id=policy.tenant_id, policy=policy, text=text, actor=who)
     return f"rubric {rubric.number} counts from now on."
+
+
+def _rubric_now(policy: Policy) -> dict[str, str]:
+    """Return the policy's own words; "" where those of its tenant hold, or the built-in ones."""
+    rubric = active_rubric(policy)
+    return {"text": rubric.text if rubric is not None and rubric.policy_id is not None else ""}
 
 
 def _to_base(policy: Policy, who: str, why: str) -> str:
@@ -74,6 +82,7 @@ ACTS = (
             "judged before stays as it is."
         ),
         do=_write_rubric,
+        now=_rubric_now,
         offered=lambda policy: True,
         form=RubricForm,
     ),

@@ -5,6 +5,8 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.judging.models import Judgement, Rejudging, Rubric
+from apps.judging.services import write_rubric
+from kernel.tenancy import tenant_scope
 from tests.apps.console.rows import Rows
 from tests.apps.console.test_acts import act_url
 
@@ -35,3 +37,18 @@ def test_the_policys_page_shows_how_judges_agree_with_people(acme: Rows, console
     page = console.get(reverse("admin:adapters_policy_change", args=[acme.policy.pk])).content.decode()
     assert "Judges against people" in page
     assert "<td>1.00</td>" in page
+
+
+def test_a_rubric_begins_with_the_words_that_hold_and_not_with_those_of_the_tenant(
+    acme: Rows, console: Client
+) -> None:
+    def said() -> str:
+        form = console.get(act_url(acme.policy, "rubric")).context["form"]
+        return str(form["text"].value())
+
+    with tenant_scope(acme.tenant.pk):
+        write_rubric(tenant_id=acme.tenant.pk, policy=acme.policy, text="Be kind.", actor="test")
+        write_rubric(tenant_id=acme.tenant.pk, policy=None, text="Be brief.", actor="test")
+    assert said() == "Be kind."
+    console.post(act_url(acme.policy, "rubric"), {"reason": "as the tenant's", "text": ""})
+    assert said() == ""
