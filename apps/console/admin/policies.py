@@ -70,14 +70,15 @@ class PolicyAdmin(ConsoleAdmin):
     def panels(self, policy: Policy) -> dict[str, object]:
         """Show the last versions and moves, and how far it has drifted."""
         moves = list(policy.moves.select_related("from_version", "to_version").order_by("-created_at")[:20])
+        crossings = selectors.crossings(policy.pk)
         return {
             "versions": policy.versions.select_related("parent").order_by("-number")[:20],
             "moves": moves,
-            "names": names_of(move.actor for move in moves),
+            "names": names_of([*(move.actor for move in moves), *(one.cleared_by for one in crossings)]),
             "live_id": policy.live_id,
             "agreements": agreement(policy_id=policy.pk),
             "gauges": selectors.series(policy.pk),
-            "crossings": selectors.crossings(policy.pk),
+            "crossings": crossings,
             "paused": pauses.why_paused(policy.pk),
         }
 

@@ -13,9 +13,11 @@ from django.utils.text import capfirst
 
 from apps.accounts.models import Role, User
 from apps.accounts.services import set_role
+from apps.adapters.models import Policy
 from apps.conversations.models import Turn, TurnKind
 from apps.engines.models import Engine, EngineState
 from apps.keys.models import ApiKey
+from apps.learning.drift.models import Crossing
 from apps.learning.samples import make_sample
 from kernel.models import AuditEntry
 from kernel.tenancy import system_scope, tenant_scope
@@ -111,6 +113,15 @@ def test_the_audit_log_names_people_keys_policies_and_tenants(acme: Rows, consol
         for one in words:
             assert f">{one}</span>" in page
             assert f">{one}</span>" in listed
+
+
+def test_the_page_of_a_policy_says_who_dealt_with_a_crossing(acme: Rows, console: Client) -> None:
+    actor = f"user:{acme.user.pk}"
+    with system_scope("test"):
+        assert Crossing.objects.filter(policy=acme.policy).update(cleared_by=actor) == 1
+    page = console.get(row_url(Policy, acme.policy.pk)).content.decode()
+    assert f'<span title="{actor}">owner@acme.example</span>' in page
+    assert page.count(actor) == 1
 
 
 def test_every_act_says_what_it_is_done_to() -> None:
