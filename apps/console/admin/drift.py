@@ -50,7 +50,7 @@ class ReadingAdmin(ConsoleAdmin):
     @admin.display(description="measures")
     def in_short(self, reading: DriftReading) -> str:
         """Return the measures in one line."""
-        return show.cut(show.in_brief({_about(name): value for name, value in reading.values.items()}), 160)
+        return show.in_brief({_about(name): value for name, value in reading.values.items()})
 
     @admin.display(description="measures")
     def measured(self, reading: DriftReading) -> SafeString:

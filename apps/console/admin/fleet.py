@@ -57,7 +57,7 @@ class EngineAdmin(ConsoleAdmin):
         """Return how many it can have loaded."""
         return engine.max_loaded_loras
 
-    @admin.display(description="heard of at", ordering="seen_at")
+    @admin.display(description="last heard of", ordering="seen_at")
     def heard_at(self, engine: Engine) -> str:
         """Return when it last answered."""
         return show.moment(engine.seen_at)

@@ -115,7 +115,7 @@ class PreferenceAdmin(ConsoleAdmin):
         """Return what not telling it has saved since the weights hold it."""
         return tokens_saved(row)
 
-    @admin.display(description="held by version")
+    @admin.display(description="held by")
     def held_by_version(self, row: Preference) -> SafeString | str:
         """Return the version that does without being told."""
         return show.version(row.held_by) if row.held_by is not None else "-"
