@@ -9,6 +9,7 @@ from apps.accounts.models import Membership, User
 from apps.adapters.models import Policy
 from apps.dashboard.places import Place
 from apps.keys.models import ApiKey
+from kernel.ids import tail
 from kernel.tenancy import system_scope
 
 _FOUND = 50
@@ -58,7 +59,7 @@ def _people(place: Place, ids: set[uuid.UUID]) -> dict[str, str]:
         elif one in operators:
             said = "an operator of the platform"
         else:
-            said = f"somebody who is no member (…{str(one)[-8:]})"
+            said = f"somebody who is no member ({tail(one)})"
         words[f"user:{one}"] = said
     return words
 

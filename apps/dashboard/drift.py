@@ -60,18 +60,19 @@ def drift(request: HttpRequest, place: Place) -> HttpResponse:
     ]
     crossed = Crossing.objects.filter(policy=policy).select_related("version", "reading__run")
     pause = TrainingPause.objects.filter(policy=policy, resumed_at=None).first()
+    page = listed(request, crossed, size=CROSSINGS)
     return place.show(
         request,
         "drift",
         section="drift",
-        words=named(place, [pause.actor] if pause else []),
+        words=named(place, [*([pause.actor] if pause else []), *(one.cleared_by for one in page.rows)]),
         policies=policies,
         policy=policy,
         gauges=[one for one in gauges if one.measures],
         past=sum(one.past for one in gauges),
         chart={"drift": [_chart(one) for one in measured]},
         pause=pause,
-        page=listed(request, crossed, size=CROSSINGS),
+        page=page,
         reasons=_reasons(policy),
     )
 

@@ -39,11 +39,13 @@ def runs(request: HttpRequest, place: Place) -> HttpResponse:
         rows = rows.filter(state=state)
     policies = list(with_pauses(with_ready_counts(Policy.objects.order_by("name"))))
     charted = policy or (policies[0].pk if policies else None)
+    page = listed(request, with_sample_counts(rows))
     return place.show(
         request,
         "runs",
         section="runs",
-        page=listed(request, with_sample_counts(rows)),
+        page=page,
+        words=named(place, [run.trigger for run in page.rows]),
         policies=policies,
         states=RunState.choices,
         curves=curves(charted),

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_safe
 
+from apps.dashboard.actors import named
 from apps.dashboard.compare.choice import Choice, chosen_two
 from apps.dashboard.compare.learned import learned_by, learned_lines
 from apps.dashboard.compare.rows import Line, Number, differences, kept, measured, numbers_in
@@ -17,6 +18,7 @@ from apps.dashboard.compare.versions import measure_lines
 from apps.dashboard.curves import CURVES, drawn
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.templatetags.pages import chip, moment, took
+from apps.dashboard.templatetags.pages import named as called
 from apps.learning.models import RunState, TrainingRun
 
 STEPS = 200
@@ -41,7 +43,7 @@ def compare_runs(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _compared(place: Place, choice: Choice[TrainingRun]) -> dict[str, Any]:
-    """Return what the page shows of the two. Three queries."""
+    """Return what the page shows of the two. Three queries, and those for the names of who asked."""
     one, other = choice.rows
     learned = learned_by([one.pk, other.pk])
     return {
@@ -103,6 +105,8 @@ def _points(run: TrainingRun, made: Mapping[uuid.UUID | None, Step]) -> dict[int
 
 
 def _outcome(place: Place, *runs: TrainingRun) -> Sequence[Line]:
+    words = named(place, [run.trigger for run in runs])
+
     def line(label: str, *values: str) -> Line:
         return Line(label, values[0], values[1])
 
@@ -112,7 +116,7 @@ def _outcome(place: Place, *runs: TrainingRun) -> Sequence[Line]:
             line("Why", *(run.reason or "-" for run in runs)),
             line("Made", *(_version(run, place.tenant.slug) for run in runs)),
             line("Step from", *(_parent(run, place.tenant.slug) for run in runs)),
-            line("Asked for by", *(run.trigger for run in runs)),
+            line("Asked for by", *(called(run.trigger, words) for run in runs)),
             line("Asked for", *(moment(run.created_at) for run in runs)),
             line("Configuration", *(str(run.config_number or "-") for run in runs)),
             line("Tries", *(str(run.attempts) for run in runs)),

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from apps.adapters.models import Policy, PolicyConfig
 from apps.adapters.services import change_policy
+from apps.dashboard.actors import named
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.settings import memory, retention
 from apps.dashboard.settings.forms import AnswerForm, ConfigForm, JudgeForm, RubricForm, complain
@@ -68,6 +69,7 @@ def _page(request: HttpRequest, place: Place, found: Policy, filled: dict[str, f
     own = JudgeSettings.objects.filter(policy=found).first() or JudgeSettings()
     remembers = setting_of(found.pk)
     now, aging = _resolved(found), outlook(found)
+    rubrics = list(Rubric.objects.filter(policy=found).order_by("-number")[:SHOWN])
     shown: dict[str, forms.Form] = {
         "answer": AnswerForm(
             initial={"temperature": found.temperature, "training_enabled": found.training_enabled}
@@ -92,7 +94,8 @@ def _page(request: HttpRequest, place: Place, found: Policy, filled: dict[str, f
         preset=preset_named(found),
         history=_history(rows),
         rubric=rubric,
-        rubrics=Rubric.objects.filter(policy=found).order_by("-number")[:SHOWN],
+        rubrics=rubrics,
+        words=named(place, [*(row.actor for row in rows), *(one.actor for one in rubrics)]),
         rules=rules,
         use=use_of(remembers),
         shadow_offered=settings.SHADOW_ENABLED,

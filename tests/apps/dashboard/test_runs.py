@@ -15,6 +15,9 @@ from apps.accounts.models import Membership, Role, User
 from apps.adapters.models import Policy
 from apps.dashboard import live
 from apps.dashboard.measures import Measure, main_measures, measures
+from apps.judging.services import write_rubric
+from apps.learning.configuring import configure
+from apps.learning.drift.models import Crossing
 from apps.learning.models import RunState, TrainingRun
 from kernel.tenancy import system_scope, tenant_scope
 from tests.apps.console.rows import Rows, fill
@@ -70,6 +73,26 @@ def test_a_run_under_way_says_what_it_took_so_far_and_that_it_has_begun(acme: Ro
     found = CHART.search(client.get(url).content.decode())
     assert found is not None
     assert json.loads(found[1])["open"] is True
+
+
+def test_who_did_something_is_named_on_every_page_that_says_so(acme: Rows) -> None:
+    actor = f"user:{acme.user.pk}"
+    with tenant_scope(acme.tenant.pk):
+        configure(policy_id=acme.policy.pk, actor=actor, config={"lr": 1e-5})
+        write_rubric(tenant_id=acme.tenant.pk, policy=acme.policy, text="Be kind.", actor=actor)
+        other = step(acme, 3, 0.4)
+        TrainingRun.objects.filter(policy=acme.policy).update(trigger=actor)
+        assert Crossing.objects.filter(policy=acme.policy).update(cleared_by=actor) == 1
+    client = browser(acme.user)
+    for page, times in (
+        ("runs", 2),
+        (f"runs/compare?run={acme.run.pk}&run={other.pk}", 2),
+        (f"drift?policy={acme.policy.pk}", 1),
+        (f"settings/policies/{acme.policy.pk}", 3),
+    ):
+        said = client.get(f"/t/acme/{page}").content.decode()
+        assert said.count(f'<span title="{actor}">owner@acme.example</span>') == times, page
+        assert said.count(actor) == times, page
 
 
 def test_every_measure_of_the_trainer_has_words() -> None:
