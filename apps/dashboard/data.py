@@ -2,11 +2,13 @@
 
 import uuid
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -43,7 +45,7 @@ _TYPED = 60
 @require_safe
 @tenant_page(needs=Access.MANAGE)
 def data(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show exports, deletions and the audit log."""
+    """Show exports, deletions and the audit log; the end user's name that nobody has is there to be mended."""
     asked = asked_of(request, place)
     page = asked.page(request)
     return place.show(
@@ -54,6 +56,7 @@ def data(request: HttpRequest, place: Place) -> HttpResponse:
         words=named(place, {name for entry in page.rows for name in (entry.actor, entry.target)}),
         chosen=asked.chosen,
         most=MOST_LINES,
+        nobody=request.GET.get("nobody", "")[:_TEXT],
         members=Membership.objects.select_related("user").order_by("user__email"),
         **_work(),
     )
@@ -156,7 +159,10 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
     meant, name = _meant(place, Subject(subject), asked.get("id", ""), asked.get("name", "").strip()[:_TEXT])
     if meant is None:
         messages.error(request, f"Nobody is called {name} in requests of this tenant.")
-        return redirect("dashboard:data", tenant=place.tenant.slug)
+        page = reverse("dashboard:data", kwargs={"tenant": place.tenant.slug})
+        if is_name(name, longest=LONGEST_END_USER):  # no address carries what could not be one
+            page += f"?{urlencode({'nobody': name})}#delete"
+        return redirect(page)
     typed = place.tenant.slug if meant.id is None else _typed(meant.id, name)
     wrong = asked.get("typed", "") != typed
     if request.method == "POST" and not wrong:

@@ -63,6 +63,12 @@ def test_nobody_is_deleted_by_a_name_that_nobody_has(acme: Rows, name: str) -> N
     assert rows_of(acme, Erasure) == before
 
 
+def test_a_name_that_nobody_has_is_still_there_to_be_mended(acme: Rows) -> None:
+    for name in ('Eve & "Co"', "x" * 200):
+        page = posted(acme, "data/delete", subject="end_user", name=name, typed=name)
+        assert f'name="name" required maxlength="200" value="{escape(name)}"' in page
+
+
 def test_a_correction_is_taken_whole_or_not_at_all(acme: Rows) -> None:
     path, before = f"turns/{acme.turn.pk}/feedback", rows_of(acme, Feedback)
     said = posted(acme, path, score="-1", correction="x" * (LONGEST_CORRECTION + 1))
