@@ -160,10 +160,10 @@ class Looker:
             keep(self.page.screenshot(), path)
             return
         tall = int(self.page.evaluate("Math.max(innerHeight, document.documentElement.scrollHeight)"))
-        taken = self.page.screenshot(
-            full_page=True, clip={"x": 0, "y": 0, "width": width, "height": min(tall, TALLEST)}
-        )
-        keep(taken, path)
+        # a window as tall as the page: what sticks to a window's edge would cover rows in the middle
+        self.page.set_viewport_size({"width": width, "height": min(tall, TALLEST)})
+        self.page.evaluate(_DRAWN)
+        keep(self.page.screenshot(), path)
 
 
 @contextmanager
