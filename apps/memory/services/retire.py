@@ -101,8 +101,12 @@ def tell_again(*, policy_id: uuid.UUID) -> int:
         untold = learned.exclude(held_by__in=lineage_of(policy, policy.live_id))
         return bring_back(
             preference_ids=list(untold.values_list("pk", flat=True)),
-            reason="the version that answers now never learned it",
+            reason=f"the policy was moved to {_called(policy.live)}, which never learned it",
         )
+
+
+def _called(version: AdapterVersion | None) -> str:
+    return "the bare base" if version is None else f"version {version.number}"
 
 
 def held_elsewhere(*, limit: int) -> list[tuple[uuid.UUID, uuid.UUID]]:

@@ -156,7 +156,7 @@ def test_what_a_version_held_is_told_again_once_another_answers(somebody: Somebo
     with tenant_scope(somebody.tenant.id):
         row = Preference.objects.get()
         assert (row.state, row.held_by_id) == ("active", None)
-        assert row.reason == "the version that answers now never learned it"
+        assert row.reason == "the policy was moved to the bare base, which never learned it"
 
 
 @pytest.mark.parametrize(
