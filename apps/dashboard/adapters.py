@@ -18,6 +18,7 @@ from apps.dashboard.lists import chosen_id, chosen_word, listed
 from apps.dashboard.measures import main_measures, measures
 from apps.dashboard.places import Place, tenant_page
 from apps.dashboard.reasons import reason_of
+from apps.evaluation.choosing.in_words import CHECKS, in_words
 from kernel.errors import AttuneError
 from kernel.rest.caller import Access
 from kernel.streams import one_by_one
@@ -71,6 +72,10 @@ def adapter(request: HttpRequest, place: Place, version_id: uuid.UUID) -> HttpRe
         learned=learned_by([run.pk])[run.pk] if run else None,
         main=main_measures(found.metrics),
         measures=measures(found.metrics),
+        gate=[
+            (result, CHECKS.get(result.check_name, ""), in_words(result.check_name, result.detail))
+            for result in found.gate_results.all()
+        ],
         moves=moves.order_by("-created_at")[:20],
         live=found.policy.live_id == found.pk,
         downloadable=all((store.absolute(found.path) / name).is_file() for name in PEFT_FILES),

@@ -9,8 +9,10 @@ from django.db.models import Model
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
+from apps.adapters.models import GateResult
 from apps.console import show
 from apps.console.spark import spark
+from apps.evaluation.choosing.in_words import Said, in_words
 from apps.learning.drift.selectors import Series
 
 register = template.Library()
@@ -26,6 +28,12 @@ def sparkline(series: Series) -> SafeString:
     """Draw a measure over time, with the bound of its newest reading."""
     last = series.last
     return spark([point.value for point in series.points], last.limit if last else None)
+
+
+@register.filter
+def measured(result: GateResult) -> list[Said]:
+    """Return what a check measured, in people's words."""
+    return in_words(result.check_name, result.detail)
 
 
 @register.filter

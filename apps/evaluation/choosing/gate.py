@@ -273,7 +273,8 @@ def _decide(
         elif taught:
             _count_without_gain(lesson, learned=learned)
         lesson.save()
-        _write_result(version, why, {**now.to_json(), "told_passes": yardstick.told.passes})
+        told = {"told_passes": yardstick.told.passes, "told_of": yardstick.told.of}
+        _write_result(version, why, {**now.to_json(), **told})
     return _not_chosen(why, taught=taught)
 
 

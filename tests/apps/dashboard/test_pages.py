@@ -19,7 +19,7 @@ from django.urls import URLPattern
 
 from apps.accounts.models import Invitation, Membership, Role
 from apps.accounts.services import set_role
-from apps.adapters.models import AdapterVersion, PointerMove, Policy, VersionState
+from apps.adapters.models import AdapterVersion, GateResult, PointerMove, Policy, VersionState
 from apps.alerts.models import WebhookEndpoint
 from apps.conversations.models import Session, Turn
 from apps.dashboard.models import SavedView
@@ -155,6 +155,20 @@ def test_a_version_and_a_run_are_told_whole(acme: Rows) -> None:
     run = text_of(client, f"/t/acme/runs/{acme.run.pk}")
     for words in ("from version 1 to version 2", "Loss 0.5"):
         assert words in run, words
+
+
+def test_what_the_checks_measured_is_said_in_words(acme: Rows) -> None:
+    detail = {"passes": 12, "of": 16, "told_passes": 14, "closeness": -1.5, "reason": "<script>"}
+    with tenant_scope(acme.tenant.pk):
+        GateResult.objects.create(version=acme.version, check_name="held-out", passed=False, detail=detail)
+    seen = text_of(browser(acme.user), f"/t/acme/adapters/{acme.version.pk}")
+    for words in (
+        "failed held-out its replies to questions that it never learned from",
+        "Pass without being told 12 of 16 held-out replies (the told teacher: 14)",
+        "Closeness to the teacher \u22121.5 nats a token",
+        "Why it did not pass &lt;script&gt;",
+    ):
+        assert words in seen, words
 
 
 def test_a_version_that_is_only_made_says_what_it_waits_for(acme: Rows) -> None:
