@@ -71,17 +71,24 @@ def first_run(
     )
 
 
+def kept_in(file: Path, made: FirstRun) -> dict[str, str]:
+    """Return what an earlier run kept in a file; nothing where that speaks of another tenant or operator."""
+    try:
+        kept: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    same = (kept.get("tenant"), kept.get("operator_email")) == (made.tenant, made.operator_email)
+    return kept if same else {}
+
+
 def keep(made: FirstRun, file: Path) -> None:
     """Put new secrets into the file that an earlier run's stand in,
     where it speaks of the same tenant and operator.
 
     The file is replaced whole, readable by its owner only.
     """
-    try:
-        kept: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return
-    if (kept.get("tenant"), kept.get("operator_email")) != (made.tenant, made.operator_email):
+    kept = kept_in(file, made)
+    if not kept:
         return
     secrets = {"api_key": made.api_key, "operator_password": made.operator_password}
     updated = kept | {name: value for name, value in secrets.items() if value}

@@ -110,6 +110,28 @@ def test_the_file_that_make_up_shows_is_kept_true(settings: Settings, tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["first-run.json"]
 
 
+def test_what_was_made_earlier_is_looked_for_where_it_stands(settings: Settings, tmp_path: Path) -> None:
+    file = tmp_path / "first-run.json"
+    settings.FIRST_RUN_FILE = file
+    file.write_text(json.dumps(first_run()))
+    out, _ = run("first_run", "--new-password")
+    assert f"api_key            (made earlier, stands in {file})" in out.splitlines()
+    out, _ = run("first_run", "--new-password", "--tenant", "another")
+    out, _ = run("first_run", "--new-password", "--tenant", "another")  # of which the file does not speak
+    assert "api_key            (made earlier, not shown again)" in out.splitlines()
+
+
+def test_another_password_signs_the_operator_out_everywhere(valkey: object) -> None:
+    made = first_run()
+    clients = [Client(), Client()]
+    for client in clients:
+        given = {"login": made["operator_email"], "password": made["operator_password"]}
+        client.post("/accounts/login/", given)
+        assert client.get("/console/").status_code == 200
+    first_run("--new-password")
+    assert [client.get("/console/").status_code for client in clients] == [302, 302]
+
+
 def test_asking_for_both_at_the_first_one_makes_one_of_each() -> None:
     made = first_run("--new-key", "--new-password")
     assert None not in made.values()
