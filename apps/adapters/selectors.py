@@ -8,6 +8,9 @@ from django.db.models.functions import Coalesce
 from apps.adapters.models import AdapterVersion, Policy, VersionState
 from kernel.errors import Conflict, NotFound
 
+_NAMED = 5
+"""Versions that are named to who asks for one that is not there, the newest first."""
+
 
 def policy_of(policy_id: uuid.UUID, *, field: str | None = None) -> Policy:
     """Return a policy of the tenant in scope. Raises NotFound, which names `field`."""
@@ -23,7 +26,11 @@ def version_of(policy: Policy, number: int) -> AdapterVersion | None:
         return None
     version = AdapterVersion.objects.filter(policy=policy, number=number).first()
     if version is None:
-        raise NotFound(f"{policy.name} has no version {number}", field="version", code="version_not_found")
+        raise NotFound(
+            f"{policy.name} has no version {number}; {_which_ones(policy)}",
+            field="version",
+            code="version_not_found",
+        )
     if version.state != VersionState.READY:
         raise Conflict(
             f"version {number} of {policy.name} is {version.state}, only ready ones can be served"
@@ -31,6 +38,16 @@ def version_of(policy: Policy, number: int) -> AdapterVersion | None:
             field="version",
         )
     return version
+
+
+def _which_ones(policy: Policy) -> str:
+    ready = AdapterVersion.objects.filter(policy=policy, state=VersionState.READY)
+    numbers = ready.order_by("-number").values_list("number", flat=True)
+    newest = [str(number) for number in numbers[: _NAMED + 1]]
+    if not newest:
+        return "only the bare base, 0, is ready"
+    more = " …" if len(newest) > _NAMED else ""
+    return f"ready are {', '.join(newest[:_NAMED])}{more} and the bare base, 0"
 
 
 def lineage_of(policy: Policy, head: uuid.UUID | None) -> dict[uuid.UUID, int]:

@@ -15,7 +15,7 @@ from apps.gateway import fields
 from apps.gateway.admission import read_name
 from apps.gateway.asgi import process_of
 from apps.gateway.callers import chatting
-from apps.gateway.models_served import list_models
+from apps.gateway.models_served import list_models, no_model
 from apps.gateway.parameters import parse_json
 from apps.gateway.replies import turn_id_of
 from apps.gateway.views import endpoint
@@ -39,7 +39,7 @@ async def model(request: HttpRequest, name: str) -> HttpResponseBase:
     for one in served:
         if one["id"] == name:
             return _json(one)
-    raise NotFound("The model does not exist.", field="model", code="model_not_found")
+    raise no_model()
 
 
 @endpoint("POST")

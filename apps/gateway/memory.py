@@ -13,6 +13,7 @@ from apps.adapters.models import Policy
 from apps.gateway import fields
 from apps.gateway.asgi import process_of, query_of
 from apps.gateway.callers import chatting
+from apps.gateway.models_served import no_model
 from apps.gateway.parameters import parse_json
 from apps.gateway.views import endpoint
 from apps.keys.services import Caller
@@ -178,7 +179,7 @@ def _policy(caller: Caller, name: Any) -> Policy:
     known = isinstance(name, str) and is_name(name, longest=60)
     policy = Policy.objects.filter(name=name).first() if known else None
     if policy is None or not caller.may_name(policy.pk):
-        raise NotFound("The model does not exist.", field="model", code="model_not_found")
+        raise no_model()
     return policy
 
 

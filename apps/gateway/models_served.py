@@ -81,11 +81,11 @@ def resolve_model(*, caller: Caller, model: ModelName, found: Mapping[str, Any])
     """
     policy, version = found["policy"], found["version"]
     if policy is None:
-        raise _no_model(model)
+        raise no_model(_missing(model))
     if model.number is not None:
         caller.require(KeyScope.EVALUATE)
         if version is None and model.number != 0:
-            raise _no_model(model)
+            raise NotFound(_missing(model), field="model", code="model_not_found")
     policy_id, temperature = uuid.UUID(policy["id"]), float(policy["temperature"])
     if version is None:
         return Target(policy_id, temperature)
@@ -118,6 +118,11 @@ def _model(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _no_model(model: ModelName) -> NotFound:
+def no_model(said: str = "The model does not exist.") -> NotFound:
+    """Return the refusal of a name that is none of the caller's policies, with where those stand."""
+    return NotFound(f"{said} `GET /v1/models` lists those that do.", field="model", code="model_not_found")
+
+
+def _missing(model: ModelName) -> str:
     shown = model.text.encode("ascii", "replace").decode()[:100]
-    return NotFound(f"The model `{shown}` does not exist.", field="model", code="model_not_found")
+    return f"The model `{shown}` does not exist."

@@ -8,6 +8,9 @@ from kernel.errors import Unauthenticated
 _BEARER = re.compile(r"\s*bearer\s+(\S+)\s*", re.IGNORECASE)
 _KEY = re.compile(r"at-([A-Za-z0-9]{6,24})-([A-Za-z0-9_\-]{16,200})")
 
+NOT_VALID = "The API key is not valid. Keys are made on the dashboard's page Keys."
+"""The one thing that is said of a key of the wrong form, of none that exists and of a wrong secret."""
+
 
 @dataclass(frozen=True, slots=True)
 class Credential:
@@ -29,10 +32,11 @@ def parse_authorization(header: str | None) -> Credential:
     """
     if header is None or not header.strip():
         raise Unauthenticated(
-            "No API key: send it in the header `Authorization: Bearer <key>`.", code="invalid_api_key"
+            "No API key: send it in the header `Authorization: Bearer <key>`. Keys are made on the dashboard's page Keys.",
+            code="invalid_api_key",
         )
     bearer = _BEARER.fullmatch(header)
     key = _KEY.fullmatch(bearer[1]) if bearer else None
     if key is None:
-        raise Unauthenticated("The API key is not valid.", code="invalid_api_key")
+        raise Unauthenticated(NOT_VALID, code="invalid_api_key")
     return Credential(key[1], key[2])

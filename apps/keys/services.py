@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from apps.accounts.models import Membership, Tenant, User
 from apps.keys import limiting
-from apps.keys.header import Credential, parse_authorization
+from apps.keys.header import NOT_VALID, Credential, parse_authorization
 from apps.keys.models import LONGEST_NAME, ApiKey, KeyScope, Limit
 from apps.keys.selectors import ScopesOf
 from kernel.audit import record
@@ -150,7 +150,7 @@ def recognise(credential: Credential, found: FoundKey | None) -> Caller:
     stored = found.secret_sha256 if found is not None else _NO_KEY
     matches = hmac.compare_digest(stored, _hash(credential.secret))
     if found is None or not matches:
-        raise Unauthenticated("The API key is not valid.", code="invalid_api_key")
+        raise Unauthenticated(NOT_VALID, code="invalid_api_key")
     if found.ended or not found.may_act:
         raise Unauthenticated("The API key is revoked or expired.", code="invalid_api_key")
     return Caller(

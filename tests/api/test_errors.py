@@ -101,6 +101,7 @@ def test_an_unknown_model(chat: Chat, somebody: Somebody, model: str, http: http
     if model:
         error = refused(response, 404, "model_not_found", "model")
         assert error["type"] == "not_found_error"
+        assert error["message"].endswith("` does not exist. `GET /v1/models` lists those that do.")
     else:
         refused(response, 400, "missing_required_parameter", "model")
     assert somebody.turns() == []

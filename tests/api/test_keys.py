@@ -40,6 +40,7 @@ def test_no_route_answers_without_a_key(
 
     error = refused(response, 401, "invalid_api_key", None)
     assert error["type"] == "authentication_error"
+    assert error["message"].endswith(" Keys are made on the dashboard's page Keys.")
     assert response.headers["www-authenticate"] == "Bearer"
     assert engine.requests == []
 

@@ -284,6 +284,24 @@ def test_going_back_to_what_no_engine_can_serve_moves_nothing(
     assert live_of(policy) is None
 
 
+def test_who_asks_for_a_version_that_is_not_there_is_told_which_are_ready(
+    tenant: Tenant, policy: Policy, make_version: MakeVersion
+) -> None:
+    versions = [make_version() for _ in range(7)]
+    AdapterVersion.objects.exclude(pk=versions[5].pk).update(state=VersionState.READY)
+
+    def told() -> str:
+        with pytest.raises(CommandError) as refusal:
+            call_command("rollback", "default", "99", tenant=tenant.slug)
+        return str(refusal.value)
+
+    assert told() == "default has no version 99; ready are 7, 5, 4, 3, 2 … and the bare base, 0"
+    AdapterVersion.objects.exclude(number__in=[1, 3]).update(state=VersionState.REFUSED)
+    assert told() == "default has no version 99; ready are 3, 1 and the bare base, 0"
+    AdapterVersion.objects.update(state=VersionState.REFUSED)
+    assert told() == "default has no version 99; only the bare base, 0, is ready"
+
+
 def test_the_command_goes_back_and_says_so(
     ready: list[FakeEngine], tenant: Tenant, policy: Policy, make_version: MakeVersion
 ) -> None:
