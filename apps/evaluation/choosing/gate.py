@@ -24,7 +24,7 @@ from apps.evaluation.choosing.figures import (
     what_was_lost,
     why_not_better,
 )
-from apps.evaluation.choosing.giving_way import GivesWay, Interrupted
+from apps.evaluation.choosing.giving_way import HURRY_S, GivesWay, Interrupted
 from apps.evaluation.choosing.measure import Teacher, measure_teacher, measure_version
 from apps.evaluation.choosing.wanted import UNWANTED, taught_by_shadows, why_unwanted
 from apps.learning.shadow.plan import why_not_taught
@@ -36,8 +36,6 @@ logger = logging.getLogger(__name__)
 
 PATIENCE = 4
 """Versions in a row that are no better make a plateau."""
-HURRY_S = 120.0
-"""A version that is so old, and can be measured, is measured between people's requests, one at a time."""
 GAPS_S = 60.0
 """So long it waits in all for gaps between them; then it is measured beside them."""
 FORGOTTEN_S = 900.0

@@ -7,6 +7,13 @@ from typing import TypeVar
 from apps.engines.aside import LOOK_EVERY_S, Room
 from kernel.errors import Unavailable
 
+HURRY_S = 120.0
+"""A version that is so old, and can be measured, is measured between people's requests, one at a time."""
+MEANWHILE = (
+    "somebody asked meanwhile; it begins again once nobody asks, and a version that is "
+    f"{HURRY_S / 60:.0f} minutes old goes on between people's requests"
+)
+
 Asked = TypeVar("Asked")
 Found = TypeVar("Found")
 
@@ -55,6 +62,6 @@ def ask_all(
     for begin in range(0, len(asked), at_once):
         while (some := ask(asked[begin : begin + at_once])) is None:
             if not (isinstance(room, GivesWay) and room.wait()):
-                raise Interrupted("somebody asked meanwhile", retry_after_s=5.0)
+                raise Interrupted(MEANWHILE, retry_after_s=5.0)
         found += some
     return found

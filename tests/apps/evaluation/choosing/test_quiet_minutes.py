@@ -14,7 +14,7 @@ from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.quiet import room_beside_people
 from apps.evaluation.choosing import gate
 from apps.evaluation.choosing.figures import Measured
-from apps.evaluation.choosing.giving_way import GivesWay, Interrupted
+from apps.evaluation.choosing.giving_way import HURRY_S, GivesWay, Interrupted, ask_all
 from apps.learning.shadow.plan import tokens_today, why_not_taught
 from apps.memory import services
 from apps.memory.models import Lesson
@@ -133,13 +133,22 @@ def test_and_so_is_one_whose_yardstick_nobody_else_measures(
     assert (lesson.without_gain, [one["version"] for one in lesson.figures["course"]]) == (1, [0, 1])
 
 
+def test_who_is_interrupted_says_when_it_goes_on() -> None:
+    with pytest.raises(Interrupted) as interrupted:
+        ask_all([1], room_beside_people, lambda _: None)
+    assert interrupted.value.message == (
+        "somebody asked meanwhile; it begins again once nobody asks, and a version that is 2 minutes old goes on "
+        "between people's requests"
+    )
+
+
 def test_a_version_that_waited_is_measured_between_people(
     somebody: Somebody, figures: Figures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare(somebody)
     rooms: list[Any] = []
     monkeypatch.setattr(gate, "measure_version", lambda **asked: rooms.append(asked["room"]) or BASE)
-    for number, waited_s in ((1, 0.0), (2, gate.HURRY_S + 1)):
+    for number, waited_s in ((1, 0.0), (2, HURRY_S + 1)):
         version = taught(somebody, number)
         version.created_at -= dt.timedelta(seconds=waited_s)
         choose(somebody, version)
