@@ -37,6 +37,7 @@ def test_the_command_says_what_is_past_its_bound(acme: Rows, tmp_path: Path) -> 
         ["rollout_learner", "ess", "0.9"],
     ]
     assert lines[-1] == "Training is not paused."
+    assert "No data yet: rollout_deploy, learner_deploy." in lines
     assert (tmp_path / "drift.png").read_bytes()[:4] == b"\x89PNG"
     said = json.loads(run(json=True))
     assert said["no_readings"] == ""

@@ -93,6 +93,10 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"{mark} {one.bound.gauge:<16} {one.bound.measure:<32} {last.value:>10.4g} {one.bound.unit:<20} {limit}"
             )
+        read = {one.bound.gauge for one in found}
+        unread = ", ".join(gauge.value for gauge in Gauge if gauge not in read)
+        if found and unread:
+            self.stdout.write(f"No data yet: {unread}.")
         for row in happened:
             self.stdout.write(f"{row['at'][:19]} {row['words']}. {row['done']}")
         self.stdout.write(f"Training is paused: {paused}" if paused else "Training is not paused.")

@@ -54,7 +54,7 @@ class Command(BaseCommand):
             return books(late_after=late_after)
 
     def _print(self, found: Books) -> None:
-        self.stdout.write(f"{found.finished:>9} finished turns")
+        self.stdout.write(f"{found.finished:>9} finished turns, shadow turns among them")
         for state, count in sorted(found.samples.items()):
             self.stdout.write(f"{count:>9} {state}")
         for reason, count in found.reasons.items():
