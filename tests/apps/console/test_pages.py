@@ -13,7 +13,7 @@ from django.utils.text import capfirst
 
 from apps.accounts.models import Role, User
 from apps.accounts.services import set_role
-from apps.adapters.models import Policy
+from apps.adapters.models import AdapterVersion, GateResult, Policy
 from apps.conversations.models import Turn, TurnKind
 from apps.engines.models import Engine, EngineState
 from apps.keys.models import ApiKey
@@ -122,6 +122,19 @@ def test_the_page_of_a_policy_says_who_dealt_with_a_crossing(acme: Rows, console
     page = console.get(row_url(Policy, acme.policy.pk)).content.decode()
     assert f'<span title="{actor}">owner@acme.example</span>' in page
     assert page.count(actor) == 1
+
+
+def test_the_page_of_a_version_says_in_words_what_checks_measured(acme: Rows, console: Client) -> None:
+    detail = {"passes": 12, "of": 16, "k3": 0.41759, "reason": "<b>"}
+    with tenant_scope(acme.tenant.pk):
+        GateResult.objects.create(version=acme.version, check_name="held-out", passed=False, detail=detail)
+    page = console.get(row_url(AdapterVersion, acme.version.pk)).content.decode()
+    (cell,) = re.findall(r"<td>(<span[^>]*>Pass without.*?)</td>", page)
+    assert re.sub(r"<(?!br)[^>]*>", "", cell).split("<br>") == [
+        "Pass without being told: 12 of 16 held-out replies",
+        "Distance from the base (k3): 0.418 nats a token",
+        "Why it did not pass: &lt;b&gt;",
+    ]
 
 
 def test_every_act_says_what_it_is_done_to() -> None:
