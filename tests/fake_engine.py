@@ -27,7 +27,7 @@ from typing import Any, Self
 import orjson
 from aiohttp import web
 
-from tests.fake_generation import END_OF_TURN, ONE_SHORT_SENTENCE, Request, Token, event_of
+from tests.fake_generation import END_OF_TURN, ONE_SHORT_SENTENCE, Request, Token, event_of, times_of
 
 _TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
@@ -57,6 +57,7 @@ class FakeEngine:
             request.adapter, token
         )
         self.delay_s = 0.0  # before each token
+        self.tells_times = True  # of a reply that is not streamed, as with --enable-metrics
         self.load_s = 0.0  # an adapter takes this long to load
         self.max_loaded_loras = 8
         self.die_after: int | None = None  # tokens after which the connection is cut
@@ -199,11 +200,14 @@ class FakeEngine:
                 return web.Response()
             if request.aborted is not None:
                 return _json(event_of(request, tokens[:index], {"type": "abort", "message": "Abort"}))
+            request.first = request.first or time.monotonic()
             request.sent += 1
         if self.fail_after is not None and len(tokens) >= self.fail_after:
             return _error(500, "the engine failed")
         request.finished = True
-        return _json(self._scored(request, event_of(request, tokens, finish)))
+        event = event_of(request, tokens, finish)
+        event["meta_info"] |= times_of(request) if self.tells_times else {}
+        return _json(self._scored(request, event))
 
     async def _streamed(self, http: web.Request, request: Request) -> web.StreamResponse:
         tokens, finish = self._planned(request)

@@ -38,9 +38,19 @@ class Request:
     body: dict[str, Any]
     headers: dict[str, str]
     started: float = field(default_factory=time.monotonic)
+    first: float | None = None  # when (monotonic) the first token of a whole reply was there
     sent: int = 0
     aborted: float | None = None  # when (monotonic), by hang-up or /abort_request
     finished: bool = False
+
+
+def times_of(request: Request) -> dict[str, float]:
+    """Return what the engine says of the time when a whole reply has ended, seconds."""
+    said = {"e2e_latency": time.monotonic() - request.started}
+    if request.first is not None:
+        since = request.first - request.started
+        said |= {"first_token_latency": since, "prefill_finished_time": time.time()}
+    return said
 
 
 def event_of(request: Request, tokens: tuple[Token, ...], finish: dict[str, Any] | None) -> dict[str, Any]:

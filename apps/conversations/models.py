@@ -150,7 +150,11 @@ class Turn(TenantModel):
     holder_id = models.UUIDField(
         null=True, help_text="The process that admitted it; the database takes it from the connection."
     )
-    first_token_ms = models.FloatField(null=True)
+    first_token_ms = models.FloatField(
+        null=True,
+        help_text="From the request to the first token; null where none came, and where the reply was not streamed and"
+        " the engine does not say.",
+    )
     latency_ms = models.FloatField(null=True)
     completed_at = models.DateTimeField(null=True)
     presumed_lost_at = models.DateTimeField(

@@ -16,7 +16,7 @@ DEFAULT_RANGE = "7d"
 
 
 class ShareSerializer(serializers.Serializer[Any]):
-    """The median and the 95th percentile, milliseconds, each within 1 % of itself; null without requests."""
+    """The median and the 95th percentile, milliseconds, each within 1 % of itself; null where there is none."""
 
     p50 = serializers.FloatField(allow_null=True)
     p95 = serializers.FloatField(allow_null=True)
@@ -49,7 +49,7 @@ class LiveSinceSerializer(serializers.Serializer[Any]):
 
 
 class MetricsSerializer(serializers.Serializer[Any]):
-    """A tenant's traffic over a stretch of time: sums, and points in order of time; a point without anything is left out."""
+    """A tenant's traffic over a stretch of time: sums, and points in order of time; a point without anything is left out. The first token is of streamed replies, and of others where the engine says when it was."""
 
     range = serializers.ChoiceField(choices=list(RANGES))
     minutes = serializers.IntegerField(help_text="That a point stands for.")

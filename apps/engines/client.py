@@ -124,7 +124,7 @@ class EngineClient:
             # is decided here and not by the router
             body["model"] = self.url
         stop = sampling.get("stop") or ()
-        reply = Reply(stop=(stop,) if isinstance(stop, str) else stop)
+        reply = Reply(stop=(stop,) if isinstance(stop, str) else stop, streamed=stream)
         begun = False
         try:
             frames = self._wire.frames(body) if stream else self._wire.only_frame(body)

@@ -104,6 +104,9 @@ class Chunk:
     and is not all given out yet."""
     misaligned: str = ""
     """Why this reply's log-probabilities cannot be trusted; once set it stays set for the reply."""
+    first_token_ago_s: float | None = 0.0
+    """Of a reply's first chunk: how long before it came the first token was there. 0 where it came in a stream,
+    None where the reply came whole and the engine does not say."""
 
 
 class Reply:
@@ -112,8 +115,10 @@ class Reply:
     Text that may yet turn out to be the beginning of a stop string is held back until that is known.
     """
 
-    def __init__(self, *, stop: Sequence[str] = ()) -> None:
+    def __init__(self, *, stop: Sequence[str] = (), streamed: bool = True) -> None:
+        """`streamed`: whether the engine was asked for frames as it writes, not for one of the whole."""
         self._stop = tuple(stop)
+        self._streamed = streamed
         self._text = 0
         self._tokens = 0
         self._misaligned = ""
@@ -150,6 +155,7 @@ class Reply:
             ),
             held_back=self._text < len(text),
             misaligned=self._misaligned,
+            first_token_ago_s=0.0 if self._streamed else _since_first_token(meta),
         )
 
     def _certain(self, text: str) -> str:
@@ -167,6 +173,19 @@ class Reply:
         if self._misaligned or not isinstance(logprobs, list):
             return []
         return [float(entry[0]) for entry in logprobs[self._tokens : len(ids)]]
+
+
+def _since_first_token(meta: Mapping[str, Any]) -> float | None:
+    """Return the seconds from the first token of a whole reply to its end, None where the engine does not say.
+
+    SGLang does with `--enable-metrics`. Its latency is that of the token only where its scheduler sent
+    `prefill_finished_time`: without that it is when the server in front first heard of tokens, which of a
+    reply that is not streamed is every fifty.
+    """
+    first, last = meta.get("first_token_latency"), meta.get("e2e_latency")
+    if not all(map(_is_number, (first, last, meta.get("prefill_finished_time")))):
+        return None
+    return last - first if 0 <= first <= last else None  # type: ignore[operator]
 
 
 def _likeliest(entries: object, *, since: int) -> list[list[tuple[int, float]]]:

@@ -45,6 +45,7 @@ class Work:
         self.settled = False
         self.engine = admission.engine
         """The address of the engine that is asked."""
+        self._begun = False
         self._reader = ToolCallReader() if admission.ask.tools else None
         self._process = process
         self._admission = admission
@@ -97,8 +98,12 @@ class Work:
         Not one that was silent: the client has waited long enough, and the engine may yet be writing.
         """
         others = [url for url in self._admission.engines if url != self.engine]
-        begun = self.generation.first_token_ms is not None
-        if begun or self.engine != self._admission.engine or not others or isinstance(error, EngineSilent):
+        if (
+            self._begun
+            or self.engine != self._admission.engine
+            or not others
+            or isinstance(error, EngineSilent)
+        ):
             return False
         self._report(error)
         self._process.counters.moved.inc()
@@ -192,9 +197,9 @@ class Work:
             )
 
     def _take(self, chunk: Chunk) -> None:
-        written = self.generation
-        if written.first_token_ms is None:
-            written.first_token_ms = self._elapsed_ms()
+        written, self._begun = self.generation, True
+        if chunk.output_ids and not written.output_ids:
+            written.first_token_ms = self._first_token_ms(chunk)
         written.text += chunk.text
         written.output_ids.extend(chunk.output_ids)
         written.output_logprobs.extend(chunk.output_logprobs)
@@ -207,6 +212,15 @@ class Work:
             "cached_tokens": chunk.usage.cached_tokens,
         }
         self._admission.permit.used = len(self._admitted.prompt.ids) + len(written.output_ids)
+
+    def _first_token_ms(self, chunk: Chunk) -> float | None:
+        """Return when the first token was there, by the first chunk that has any; None where nothing says it.
+
+        A reply that is not streamed comes when its last token is there: that is no time of the first one.
+        """
+        elapsed, ago = self._elapsed_ms(), chunk.first_token_ago_s
+        # an engine that says more than has passed since the request came does not know
+        return None if ago is None or ago * 1000 > elapsed else elapsed - ago * 1000
 
     def _elapsed_ms(self) -> float:
         return (time.monotonic() - self._started) * 1000

@@ -148,6 +148,26 @@ def test_a_streamed_turn_is_the_same_as_a_whole_one(chat: Chat, somebody: Somebo
     assert response.headers["x-turn-id"] == str(streamed.id)
 
 
+def test_the_first_token_of_a_whole_reply_is_when_the_engine_says(
+    chat: Chat, somebody: Somebody, engine: FakeEngine
+) -> None:
+    engine.delay_s = 0.0625
+    chat("hi")
+    engine.tells_times = False
+    chat("hi")
+    chat("hi", stream=True)
+
+    told, untold, streamed = somebody.turns()
+    assert [request.stream for request in engine.requests] == [False, False, True]
+    assert untold.first_token_ms is None
+    assert untold.latency_ms is not None
+    assert untold.latency_ms >= 5 * 62.5
+    for turn, tokens_after in ((told, 4), (streamed, 0)):
+        assert turn.first_token_ms is not None
+        assert turn.latency_ms is not None
+        assert 62.5 <= turn.first_token_ms <= turn.latency_ms - tokens_after * 62.5
+
+
 def test_a_turn_is_durable_before_the_last_byte(
     http: httpx.Client, chat: Chat, somebody: Somebody, engine: FakeEngine
 ) -> None:

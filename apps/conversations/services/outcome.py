@@ -29,6 +29,7 @@ class Generation:
     usage: dict[str, int] = field(default_factory=dict)
     tool_calls: list[dict[str, Any]] = field(default_factory=list)
     first_token_ms: float | None = None
+    """Since the request came; None where nothing says when the first token was there."""
     latency_ms: float | None = None
 
     def reply(self) -> Message:

@@ -351,6 +351,26 @@ def test_the_overview_is_had_as_csv(acme: Rows) -> None:
     }
 
 
+def test_a_first_token_of_which_nobody_knows_counts_nowhere(acme: Rows) -> None:
+    client = browser(acme.user)
+
+    def seen() -> tuple[str, str, str]:
+        page = client.get("/t/acme/?range=1d").content.decode()
+        csv_ = b"".join(client.get("/t/acme/overview.csv?range=1d")).decode()
+        (row,) = csv.DictReader(io.StringIO(csv_))
+        tile = re.findall(r"<dt>To the first token</dt><dd>(.*?)</dd>", page)[0]
+        return tile, row["ttft_p50_ms"], row["latency_p50_ms"]
+
+    with tenant_scope(acme.tenant.pk):
+        Turn.objects.exclude(pk=acme.turn.pk).update(first_token_ms=None)
+    assert seen() == ('0.04 s<span class="soft"> median, 0.04 s p95</span>', "40.05", "907.0")
+    with tenant_scope(acme.tenant.pk):
+        Turn.objects.update(first_token_ms=None)
+    assert seen() == ("-", "", "907.0")
+    turn = client.get(f"/t/acme/sessions/{acme.session.pk}").content.decode()
+    assert "<dt>First, last token</dt><dd>-, 0.90 s</dd>" in turn
+
+
 def test_the_overview_is_of_all_policies_or_of_one(acme: Rows) -> None:
     client, other = browser(acme.user), fill("globex")
     assert 'name="policy"' not in client.get("/t/acme/").content.decode()  # there is one

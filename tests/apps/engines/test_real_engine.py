@@ -70,6 +70,22 @@ async def test_sampled_logprobs_are_of_the_distribution_at_that_temperature(engi
     assert sampled != pytest.approx(at_one, abs=0.01)  # so a learner must divide by the same temperature
 
 
+async def test_a_whole_reply_says_when_its_first_token_was_there(engine: Engine) -> None:
+    sampling = {"max_new_tokens": 200, "ignore_eos": True}
+    asked = time.monotonic()
+    async with client_of(engine) as client:
+        (whole,) = [
+            chunk async for chunk in client.generate(input_ids=PROMPTS[0], sampling=sampling, stream=False)
+        ]
+        waited = time.monotonic() - asked
+        streamed = [chunk async for chunk in client.generate(input_ids=PROMPTS[0], sampling=sampling)]
+
+    assert len(whole.output_ids) == 200
+    assert whole.first_token_ago_s is not None
+    assert waited / 2 < whole.first_token_ago_s < waited  # 199 of 200 tokens came after it
+    assert {chunk.first_token_ago_s for chunk in streamed} == {0.0}
+
+
 async def test_leaving_a_reply_frees_the_engine_within_a_second(engine: Engine) -> None:
     asked = {"input_ids": PROMPTS[0], "sampling": {"max_new_tokens": 1900, "ignore_eos": True}}
     async with client_of(engine) as client:

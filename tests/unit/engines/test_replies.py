@@ -51,6 +51,34 @@ def test_cumulative_frames_become_deltas() -> None:
     assert reply.finished
 
 
+TIMES = {"first_token_latency": 0.25, "e2e_latency": 18.0, "prefill_finished_time": 1.8e9}
+
+
+@pytest.mark.parametrize(
+    ("streamed", "said", "ago"),
+    [
+        (True, {}, 0.0),
+        (True, TIMES, 0.0),
+        (False, TIMES, 17.75),
+        (False, TIMES | {"first_token_latency": 18.0}, 0.0),
+        (False, {}, None),  # without --enable-metrics
+        (False, {"e2e_latency": 18.0}, None),
+        (False, TIMES | {"prefill_finished_time": None}, None),  # the scheduler said nothing
+        (False, TIMES | {"first_token_latency": 18.5}, None),
+        (False, TIMES | {"first_token_latency": -0.25}, None),
+        (False, TIMES | {"first_token_latency": "soon"}, None),
+        (False, TIMES | {"e2e_latency": True}, None),
+    ],
+)
+def test_a_chunk_says_how_long_the_first_token_has_been_there(
+    said: dict[str, Any], ago: float | None, *, streamed: bool
+) -> None:
+    one = frame("One", [5, 2], finish={"type": "stop", "matched": 2})
+    one["meta_info"] |= said
+
+    assert Reply(streamed=streamed).advance(one).first_token_ago_s == ago
+
+
 def test_what_may_become_a_stop_string_is_held_back() -> None:
     reply = Reply(stop=("END", "\n\n"))
     texts = ["One E", "One EN", "One ENd", "One ENd\n", "One ENd"]

@@ -21,24 +21,25 @@ T = TypeVar("T", bound="Metrics")
 @_attrs_define
 class Metrics:
     """A tenant's traffic over a stretch of time: sums, and points in order of time; a point without anything is left out.
+    The first token is of streamed replies, and of others where the engine says when it was.
 
-    Attributes:
-        range_ (RangeEnum): * `1d` - 1d
-            * `7d` - 7d
-            * `30d` - 30d
-        minutes (int): That a point stands for.
-        requests (int): All of them, `failed` among them.
-        failed (int):
-        prompt_tokens (int):
-        reply_tokens (int):
-        first_token_ms (Share): The median and the 95th percentile, milliseconds, each within 1 % of itself; null
-            without requests.
-        latency_ms (Share): The median and the 95th percentile, milliseconds, each within 1 % of itself; null without
-            requests.
-        points (list[TrafficPoint]):
-        rewards (list[RewardPoint]):
-        live (list[LiveSince]): Oldest first; of more than 100 each point has its last, and all of them are under
-            `moves`.
+        Attributes:
+            range_ (RangeEnum): * `1d` - 1d
+                * `7d` - 7d
+                * `30d` - 30d
+            minutes (int): That a point stands for.
+            requests (int): All of them, `failed` among them.
+            failed (int):
+            prompt_tokens (int):
+            reply_tokens (int):
+            first_token_ms (Share): The median and the 95th percentile, milliseconds, each within 1 % of itself; null where
+                there is none.
+            latency_ms (Share): The median and the 95th percentile, milliseconds, each within 1 % of itself; null where
+                there is none.
+            points (list[TrafficPoint]):
+            rewards (list[RewardPoint]):
+            live (list[LiveSince]): Oldest first; of more than 100 each point has its last, and all of them are under
+                `moves`.
     """
 
     range_: RangeEnum

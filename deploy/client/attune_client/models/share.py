@@ -11,7 +11,7 @@ T = TypeVar("T", bound="Share")
 
 @_attrs_define
 class Share:
-    """The median and the 95th percentile, milliseconds, each within 1 % of itself; null without requests.
+    """The median and the 95th percentile, milliseconds, each within 1 % of itself; null where there is none.
 
     Attributes:
         p50 (float | None):

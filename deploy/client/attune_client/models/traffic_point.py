@@ -23,8 +23,8 @@ class TrafficPoint:
         requests (int): All of them, `failed` among them.
         failed (int):
         reply_tokens (int):
-        first_token_ms (Share): The median and the 95th percentile, milliseconds, each within 1 % of itself; null
-            without requests.
+        first_token_ms (Share): The median and the 95th percentile, milliseconds, each within 1 % of itself; null where
+            there is none.
     """
 
     at: datetime.datetime

@@ -41,7 +41,8 @@ class Turn:
             * `extended` - Extended
             * `rendered` - Rendered
         prompt_reason (str):
-        first_token_ms (float | None):
+        first_token_ms (float | None): From the request to the first token; null where none came, and where the reply
+            was not streamed and the engine does not say.
         latency_ms (float | None):
         created_at (datetime.datetime):
         completed_at (datetime.datetime | None):
