@@ -62,8 +62,7 @@ def test_what_a_person_changes_and_nothing_else_becomes_their_own(
     assert client.post(path, {**form, "lr": "0.0002", "method": "binary"}).status_code == 302
     assert config_of(acme) == (2, {"lr": 0.0002, "method": "binary"})
     seen = text_of(client, path)
-    assert "lr the platform&#x27;s → 0.0002" in seen
-    assert f"user:{acme.user.pk}" in seen
+    assert f" UTC {acme.user.email} lr the platform&#x27;s → 0.0002" in seen
     with tenant_scope(acme.tenant.pk):
         row = PolicyConfig.objects.get(policy=acme.policy, number=2)
         assert row.actor == f"user:{acme.user.pk}"
