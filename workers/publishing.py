@@ -7,7 +7,7 @@ from django.db import transaction
 
 from apps.adapters import publishing
 from apps.adapters.models import AdapterVersion
-from apps.evaluation.choosing import gate
+from apps.evaluation.choosing import gate, retiring, yardstick
 from apps.learning import schedule
 from apps.learning.commits import ask_to_publish
 from apps.memory import services as memory
@@ -34,7 +34,7 @@ def publish(*, tenant_id: str, version_id: str) -> None:
         if version is None or not first:
             return
         try:
-            gate.check_measurable(version)
+            yardstick.check_measurable(version)
             publishing.publish(version.id, choose=gate.choose)
         except AttuneError as error:
             if not publishing.mends_with_time(error):
@@ -53,4 +53,4 @@ def look_what_is_held(*, tenant_id: str, policy_id: str) -> None:
     """Tell again what the version that answers now never learned, and teach on from what it is."""
     with tenant_scope(tenant_id):
         memory.tell_again(policy_id=uuid.UUID(policy_id))
-        gate.look_at_pointer(policy_id=uuid.UUID(policy_id))
+        retiring.look_at_pointer(policy_id=uuid.UUID(policy_id))

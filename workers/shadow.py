@@ -8,7 +8,7 @@ from django.db import InterfaceError, OperationalError, transaction
 
 from apps.adapters.models import Policy
 from apps.conversations.quiet import room_beside_people
-from apps.evaluation.choosing import gate
+from apps.evaluation.choosing import retiring, yardstick
 from apps.learning.shadow.due import candidates, drop_outdated
 from apps.learning.shadow.plan import Wave, next_wave, step_is_under_way, why_not_taught
 from apps.learning.shadow.rollouts import roll_out
@@ -64,7 +64,7 @@ def teach_once(policy_id: uuid.UUID) -> bool:
         stands = standing(policy)
         drop_outdated(policy, None if isinstance(stands, str) else stands)
     if not isinstance(stands, str):
-        gate.settle(policy, stands)
+        retiring.settle(policy, stands)
     wave = next_wave(policy)
     if isinstance(wave, str):
         logger.debug("policy %s is not taught: %s", policy.pk, wave)
@@ -73,7 +73,7 @@ def teach_once(policy_id: uuid.UUID) -> bool:
             made = roll_out(wave, room=room_beside_people)
             logger.info("policy %s: %d shadow samples", policy_id, made)
         if not isinstance(stands, str) and step_is_under_way(policy) and not why_not_taught(policy):
-            gate.prepare(policy=policy, stands=stands, room=room_beside_people)
+            yardstick.prepare(policy=policy, stands=stands, room=room_beside_people)
     except AttuneError as error:  # an engine that is away or refuses, or somebody who asks
         logger.info("policy %s is not taught now: %s", policy.pk, error.message)
     return room_beside_people() > 0

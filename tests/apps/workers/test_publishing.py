@@ -75,7 +75,7 @@ def test_a_version_that_cannot_be_measured_yet_is_not_loaded_and_asked_for_again
         raise Interrupted("what it is measured by is measured first", retry_after_s=5.0)
 
     published: list[uuid.UUID] = []
-    monkeypatch.setattr(publishing.gate, "check_measurable", wait)
+    monkeypatch.setattr(publishing.yardstick, "check_measurable", wait)
     monkeypatch.setattr(rooms, "publish", lambda version_id, **_: published.append(version_id))
     publish(version)
     assert published == []
@@ -138,10 +138,10 @@ def test_one_whose_policy_was_rolled_back_does_not_wait_to_be_measured(
     version: AdapterVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its lesson has no yardstick, and gets none while the policy answers from elsewhere."""
-    monkeypatch.setattr(publishing.gate, "taught_by_shadows", lambda _: True)
-    monkeypatch.setattr(publishing.gate, "standing", lambda _: object())
+    monkeypatch.setattr(publishing.yardstick, "taught_by_shadows", lambda _: True)
+    monkeypatch.setattr(publishing.yardstick, "standing", lambda _: object())
     lesson = Lesson(state=LessonState.TEACHING)
-    monkeypatch.setattr(publishing.gate, "_lesson", lambda *_: lesson)
+    monkeypatch.setattr(publishing.yardstick, "lesson_of", lambda *_: lesson)
     published: list[uuid.UUID] = []
     monkeypatch.setattr(rooms, "publish", lambda version_id, **_: published.append(version_id))
     publish(version)

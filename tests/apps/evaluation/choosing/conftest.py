@@ -8,12 +8,12 @@ import pytest
 from pytest_django import Settings
 
 from apps.engines.chat import chat_format
-from apps.evaluation.choosing import gate
+from apps.evaluation.choosing import gate, yardstick
 from apps.evaluation.choosing.figures import Measured
 from apps.evaluation.choosing.measure import Teacher
 from apps.memory import services
 from kernel.tenancy import tenant_scope
-from tests.apps.evaluation.choosing.teaching import WISH
+from tests.apps.evaluation.choosing.teaching import WISH, measure_with
 from tests.apps.evaluation.choosing.test_figures import BASE, STICK
 from tests.chat_model import build_chat_model
 from tests.tenants import Somebody, add_somebody
@@ -46,8 +46,8 @@ def somebody(db: None) -> Somebody:
 def figures(monkeypatch: pytest.MonkeyPatch) -> Callable[[Measured], None]:
     """Say what the next version measures, and let the base be the yardstick."""
     found: list[Measured] = [BASE]
-    monkeypatch.setattr(gate, "engine_for", lambda _: "http://engine")
+    monkeypatch.setattr(yardstick, "engine_for", lambda _: "http://engine")
     monkeypatch.setattr(gate, "pick_engine", lambda _: "http://engine")
-    monkeypatch.setattr(gate, "measure_teacher", lambda **_: Teacher(STICK, ((1, 2),)))
-    monkeypatch.setattr(gate, "measure_version", lambda **_: found[-1])
+    monkeypatch.setattr(yardstick, "measure_teacher", lambda **_: Teacher(STICK, ((1, 2),)))
+    measure_with(monkeypatch, lambda **_: found[-1])
     return found.append

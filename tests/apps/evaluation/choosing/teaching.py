@@ -1,9 +1,12 @@
 """One lesson of one person, and versions that are taught for it, as choosing meets them."""
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from apps.adapters.models import AdapterVersion, VersionState
-from apps.evaluation.choosing import gate
+from apps.evaluation.choosing import gate, retiring, yardstick
 from apps.learning.models import Sample, TrainingRun
 from apps.memory.lessons import Standing, current_lesson, standing
 from apps.memory.models import Lesson, LessonState
@@ -12,6 +15,12 @@ from tests.apps.learning.ledger import add_turn
 from tests.tenants import Somebody, add_version
 
 WISH = "Answer in one short sentence."
+
+
+def measure_with(monkeypatch: pytest.MonkeyPatch, find: Callable[..., Any]) -> None:
+    """Have the start of a lesson and its versions measured by `find`, as no engine could be told to."""
+    monkeypatch.setattr(yardstick, "measure_version", find)
+    monkeypatch.setattr(gate, "measure_version", find)
 
 
 def stands(somebody: Somebody) -> Standing:
@@ -29,7 +38,7 @@ def prepare(somebody: Somebody) -> bool:
     """Measure the yardstick; return whether it teaches something."""
     with tenant_scope(somebody.tenant.id):
         lesson = lesson_of(somebody)
-        gate.prepare(policy=somebody.policy, stands=stands(somebody), room=lambda: 8)
+        yardstick.prepare(policy=somebody.policy, stands=stands(somebody), room=lambda: 8)
         return Lesson.objects.filter(pk=lesson.pk, state=LessonState.TEACHING).exists()
 
 
@@ -59,7 +68,7 @@ def choose(somebody: Somebody, version: AdapterVersion) -> str:
         if not why:
             somebody.policy.live = version
             somebody.policy.save(update_fields=["live"])
-        gate.settle(somebody.policy, stands(somebody))
+        retiring.settle(somebody.policy, stands(somebody))
     return why
 
 

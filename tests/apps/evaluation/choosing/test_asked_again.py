@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.adapters.models import AdapterVersion, VersionState
-from apps.evaluation.choosing import gate
+from apps.evaluation.choosing import gate, retiring, yardstick
 from apps.evaluation.choosing.figures import Measured
 from apps.evaluation.choosing.giving_way import Interrupted
 from apps.evaluation.choosing.measure import Teacher
@@ -76,7 +76,7 @@ def pin(somebody: Somebody, *, pinned: bool) -> None:
 def look(somebody: Somebody) -> Lesson:
     """A quiet second, as workers.shadow has it."""
     with tenant_scope(somebody.tenant.id):
-        gate.settle(somebody.policy, stands(somebody))
+        retiring.settle(somebody.policy, stands(somebody))
         return current_lesson(somebody.policy, stands(somebody))
 
 
@@ -181,12 +181,12 @@ def test_a_lesson_that_is_reopened_begins_at_what_answers_by_then(
     assert not is_measured(lesson)
     version = made_from(second, taught(somebody, 3))
     with tenant_scope(somebody.tenant.id):
-        gate.look_at_pointer(policy_id=somebody.policy.id)
+        retiring.look_at_pointer(policy_id=somebody.policy.id)
         with pytest.raises(Interrupted, match="what it is measured by is measured first"):
             gate.choose(version)
 
     # a lesson that was over keeps no replies: the yardstick is measured again, and what answers
-    monkeypatch.setattr(gate, "measure_teacher", lambda **_: Teacher(STICK, ((3, 4),)))
+    monkeypatch.setattr(yardstick, "measure_teacher", lambda **_: Teacher(STICK, ((3, 4),)))
     figures(replace(BASE, passes=1, closeness=-2.2))
     assert prepare(somebody)
     lesson = look(somebody)

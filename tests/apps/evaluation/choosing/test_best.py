@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.adapters.models import AdapterVersion, VersionState
-from apps.evaluation.choosing import gate
+from apps.evaluation.choosing import gate, retiring, yardstick
 from apps.evaluation.choosing.best import follow_pointer
 from apps.evaluation.choosing.figures import Measured, Yardstick
 from apps.evaluation.choosing.measure import Teacher
@@ -107,7 +107,7 @@ def test_a_look_at_what_is_held_finds_a_move_that_nobody_told_of(
     first, _ = two
     point(somebody, first, message=False)
     with tenant_scope(somebody.tenant.id):
-        gate.settle(somebody.policy, stands(somebody))
+        retiring.settle(somebody.policy, stands(somebody))
     assert best(somebody) == (first.id, -1.6, FIRST)
 
 
@@ -121,12 +121,12 @@ def test_one_that_was_chosen_and_is_not_live_yet_stays_the_best(
     with tenant_scope(somebody.tenant.id):
         AdapterVersion.objects.filter(pk=third.pk).update(parent=second)
         assert gate.choose(third) == ""
-        gate.look_at_pointer(policy_id=somebody.policy.id)
+        retiring.look_at_pointer(policy_id=somebody.policy.id)
     assert best(somebody) == (third.id, -0.9, found)
     # it never came: somebody had moved the pointer meanwhile
     ready(third, parent=second)
     with tenant_scope(somebody.tenant.id):
-        gate.look_at_pointer(policy_id=somebody.policy.id)
+        retiring.look_at_pointer(policy_id=somebody.policy.id)
     assert best(somebody) == (second.id, -1.2, SECOND)
 
 
@@ -149,7 +149,7 @@ def test_what_the_base_cannot_do_is_not_taught_after_a_rollback_either(
     somebody: Somebody, figures: Callable[[Measured], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mute = Teacher(Yardstick(0.0, replace(TOLD, passes=2), BASE), ((1, 2),))
-    monkeypatch.setattr(gate, "measure_teacher", lambda **_: mute)
+    monkeypatch.setattr(yardstick, "measure_teacher", lambda **_: mute)
     start = ready(taught(somebody, 1), parent=None)
     point(somebody, start)
     lesson_of(somebody)

@@ -9,7 +9,7 @@ import pytest
 
 from apps.adapters import services as services_of_adapters
 from apps.adapters.models import AdapterVersion, GateResult, Policy
-from apps.evaluation.choosing import gate
+from apps.evaluation.choosing import gate, retiring, yardstick
 from apps.evaluation.choosing.figures import Measured, Yardstick
 from apps.evaluation.choosing.giving_way import Interrupted
 from apps.evaluation.choosing.measure import Teacher
@@ -21,6 +21,7 @@ from tests.apps.evaluation.choosing.teaching import (
     WISH,
     choose,
     lesson_of,
+    measure_with,
     prepare,
     stands,
     taught,
@@ -86,11 +87,11 @@ def test_what_left_the_prompt_while_a_version_was_measured_may_come_back(
 
     def measured(**_: object) -> Measured:
         with tenant_scope(somebody.tenant.id):
-            gate.settle(somebody.policy, stands(somebody))
+            retiring.settle(somebody.policy, stands(somebody))
         assert words_told(somebody) == []
         return replace(BASE, passes=2, closeness=-0.1)
 
-    monkeypatch.setattr(gate, "measure_version", measured)
+    measure_with(monkeypatch, measured)
     with tenant_scope(somebody.tenant.id):
         assert gate.choose(taught(somebody, 2)) == ""
     assert words_told(somebody) == [WISH]
@@ -112,7 +113,7 @@ def test_a_wish_that_was_changed_meanwhile_stays_in_the_prompt(somebody: Somebod
             pinned=None,
             actor="test",
         )
-        gate.settle(somebody.policy, before)
+        retiring.settle(somebody.policy, before)
     assert words_told(somebody) == ["Answer in French."]
 
 
@@ -126,7 +127,7 @@ def test_a_version_that_does_not_answer_any_more_holds_nothing(somebody: Somebod
         somebody.policy.live = held
         somebody.policy.save(update_fields=["live"])
         Policy.objects.update(live=None)
-        gate.settle(somebody.policy, stands(somebody))
+        retiring.settle(somebody.policy, stands(somebody))
     assert words_told(somebody) == [WISH]
 
 
@@ -226,7 +227,7 @@ def test_what_the_teacher_cannot_do_is_not_taught(
     somebody: Somebody, figures: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mute = Teacher(Yardstick(0.0, replace(TOLD, passes=2), BASE), ((1, 2),))
-    monkeypatch.setattr(gate, "measure_teacher", lambda **_: mute)
+    monkeypatch.setattr(yardstick, "measure_teacher", lambda **_: mute)
     assert not prepare(somebody)
     assert the_lesson(somebody).reason == "the base does not do it either when it is told"
 
@@ -299,10 +300,10 @@ def test_what_teaches_something_else_than_is_wanted_does_not_go_live(
         lesson_of(somebody)
     version = taught(somebody, 1)
     measured: list[AdapterVersion] = []
-    monkeypatch.setattr(gate, "measure_version", lambda **asked: measured.append(asked["version"]) or BASE)
+    measure_with(monkeypatch, lambda **asked: measured.append(asked["version"]) or BASE)
     with tenant_scope(somebody.tenant.id):
         change_what_is_wanted(somebody, how)
-        gate.check_measurable(version)  # it does not wait for anything
+        yardstick.check_measurable(version)  # it does not wait for anything
         assert gate.choose(version) == f"not chosen: {CHANGES[how]}"
         (result,) = GateResult.objects.all()
         assert (result.version_id, result.check_name, result.passed) == (version.id, "held-out", False)
@@ -321,7 +322,7 @@ def test_what_is_not_wanted_by_the_time_it_was_measured_does_not_go_live(
         change_what_is_wanted(somebody, how)
         return replace(BASE, passes=14, closeness=-0.5)
 
-    monkeypatch.setattr(gate, "measure_version", measured)
+    measure_with(monkeypatch, measured)
     with tenant_scope(somebody.tenant.id):
         assert gate.choose(version) == f"not chosen: {CHANGES[how]}"
         assert not GateResult.objects.get(version=version).passed
@@ -345,7 +346,7 @@ def test_a_lesson_that_ended_while_a_version_was_measured_stays_over(
         assert lesson_of(somebody).pk != first.pk
         return replace(BASE, passes=2, closeness=-0.1)
 
-    monkeypatch.setattr(gate, "measure_version", measured)
+    measure_with(monkeypatch, measured)
     with tenant_scope(somebody.tenant.id):
         said = "" if source == "live" else "not chosen: something else is wanted now"
         assert gate.choose(version) == said
@@ -359,7 +360,7 @@ def test_whoever_chooses_measures_what_nobody_came_to(somebody: Somebody, figure
     figures(replace(BASE, passes=4, closeness=-1.0))
     lesson_of(somebody)
     version = taught(somebody, 1)
-    version.created_at -= dt.timedelta(seconds=gate.FORGOTTEN_S + 1)
+    version.created_at -= dt.timedelta(seconds=yardstick.FORGOTTEN_S + 1)
     assert choose(somebody, version) == ""
     assert [step["version"] for step in the_lesson(somebody).figures["course"]] == [0, 1]
 
@@ -420,7 +421,7 @@ def test_a_plateau_where_all_passes_is_held(somebody: Somebody, figures: Any) ->
         lesson.state, lesson.best = LessonState.PLATEAU, version
         lesson.figures["best"] = replace(BASE, passes=14).to_json()
         lesson.save()
-        gate.settle(somebody.policy, stands(somebody))
+        retiring.settle(somebody.policy, stands(somebody))
     assert the_lesson(somebody).state == LessonState.HELD
     assert words_told(somebody) == []
     assert not prepare(somebody)
@@ -434,7 +435,7 @@ def test_a_lesson_that_is_deleted_while_it_is_measured_decides_nothing(
         return Teacher(STICK, ((1, 2),))
 
     with monkeypatch.context() as patched:
-        patched.setattr(gate, "measure_teacher", gone)
+        patched.setattr(yardstick, "measure_teacher", gone)
         assert not prepare(somebody)
     assert prepare(somebody)
     assert "yardstick" in the_lesson(somebody).figures
@@ -443,7 +444,7 @@ def test_a_lesson_that_is_deleted_while_it_is_measured_decides_nothing(
         Lesson.objects.all().delete()
         return BASE
 
-    monkeypatch.setattr(gate, "measure_version", measured)
+    measure_with(monkeypatch, measured)
     with tenant_scope(somebody.tenant.id):
         assert gate.choose(taught(somebody, 1)) == "not chosen: something else is wanted now"
         assert GateResult.objects.get().detail == {"reason": "something else is wanted now"}

@@ -12,14 +12,21 @@ from pytest_django import Settings
 from apps.accounts.pausing import pause_tenant
 from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.quiet import room_beside_people
-from apps.evaluation.choosing import gate
+from apps.evaluation.choosing import yardstick
 from apps.evaluation.choosing.figures import Measured
 from apps.evaluation.choosing.giving_way import HURRY_S, GivesWay, Interrupted, ask_all
 from apps.learning.shadow.plan import tokens_today, why_not_taught
 from apps.memory import services
 from apps.memory.models import Lesson
 from kernel.tenancy import tenant_scope
-from tests.apps.evaluation.choosing.teaching import choose, lesson_of, prepare, taught, the_lesson
+from tests.apps.evaluation.choosing.teaching import (
+    choose,
+    lesson_of,
+    measure_with,
+    prepare,
+    taught,
+    the_lesson,
+)
 from tests.apps.evaluation.choosing.test_figures import BASE, TOLD
 from tests.tenants import Somebody
 from workers import shadow
@@ -90,8 +97,8 @@ def test_no_yardstick_is_measured_outside_of_quiet_minutes_for_what_people_said(
 ) -> None:
     lesson_of(somebody)
     asked: list[str] = []
-    monkeypatch.setattr(gate, "measure_teacher", lambda **_: asked.append("teacher"))
-    monkeypatch.setattr(gate, "measure_version", lambda **_: asked.append("version"))
+    monkeypatch.setattr(yardstick, "measure_teacher", lambda **_: asked.append("teacher"))
+    measure_with(monkeypatch, lambda **_: asked.append("version"))
     version = taught(somebody, 1, source="live")
     with tenant_scope(somebody.tenant.id):
         assert shadow.step_is_under_way(Policy.objects.get())
@@ -123,11 +130,11 @@ def test_and_so_is_one_whose_yardstick_nobody_else_measures(
     lesson_of(somebody)
     version = taught(somebody, 1)
     with tenant_scope(somebody.tenant.id), pytest.raises(Interrupted):
-        gate.check_measurable(anew(version))
+        yardstick.check_measurable(anew(version))
     keep(somebody, what, settings)
     with tenant_scope(somebody.tenant.id):
         shadow.teach_once(somebody.policy.id)
-        gate.check_measurable(anew(version))
+        yardstick.check_measurable(anew(version))
     assert choose(somebody, anew(version)).startswith("not chosen: no better than the best so far")
     lesson = the_lesson(somebody)
     assert (lesson.without_gain, [one["version"] for one in lesson.figures["course"]]) == (1, [0, 1])
@@ -147,7 +154,7 @@ def test_a_version_that_waited_is_measured_between_people(
 ) -> None:
     prepare(somebody)
     rooms: list[Any] = []
-    monkeypatch.setattr(gate, "measure_version", lambda **asked: rooms.append(asked["room"]) or BASE)
+    measure_with(monkeypatch, lambda **asked: rooms.append(asked["room"]) or BASE)
     for number, waited_s in ((1, 0.0), (2, HURRY_S + 1)):
         version = taught(somebody, number)
         version.created_at -= dt.timedelta(seconds=waited_s)

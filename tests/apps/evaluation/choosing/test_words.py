@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.conversations.models import Session, Turn
-from apps.evaluation.choosing import gate
+from apps.evaluation.choosing import gate, yardstick
 from apps.evaluation.choosing.measure import Teacher
 from apps.governance.erasure.requests import request_erasure
 from apps.governance.erasure.subjects import Meant
@@ -147,7 +147,7 @@ def test_a_lesson_that_was_over_is_measured_anew(
 ) -> None:
     with tenant_scope(somebody.tenant.id):
         end_lessons(somebody.policy, "for a test")
-        monkeypatch.setattr(gate, "measure_teacher", lambda **_: Teacher(STICK, ((3, 4),)))
+        monkeypatch.setattr(yardstick, "measure_teacher", lambda **_: Teacher(STICK, ((3, 4),)))
         assert prepare(somebody)
         lesson = Lesson.objects.get()
         assert (lesson.state, lesson.figures["replies"]) == (LessonState.TEACHING, [[3, 4]])
@@ -165,7 +165,7 @@ def test_replies_to_words_that_went_while_they_were_written_are_not_kept(
         said.session.delete()  # by no deletion that would end the lesson
         return Teacher(STICK, ((1, 2),))
 
-    monkeypatch.setattr(gate, "measure_teacher", measured)
+    monkeypatch.setattr(yardstick, "measure_teacher", measured)
     prepare(somebody)
     assert the_lesson(somebody).figures == {}
 
