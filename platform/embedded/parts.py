@@ -17,7 +17,7 @@ from pathlib import Path
 
 from embedded import model
 from embedded.database import Login, bootstrap, bootstrap_for
-from embedded.engine import BATCH_SLOTS, LOADED_SLOTS, Engine, has_nvidia_gpu
+from embedded.engine import BATCH_SLOTS, LOADED_SLOTS, Engine, fast_dtype, has_nvidia_gpu
 from embedded.home import REPOSITORY, Home, free_port
 from embedded.postgres import Postgres
 from embedded.service import Service
@@ -112,23 +112,13 @@ def cache(home: Home, secrets: Mapping[str, str]) -> Part:
 def _trainer() -> dict[str, str]:
     """Return what suits this machine's trainer, unless told otherwise.
 
-    bfloat16 is 2.5 x as fast where the hardware has it; on a CPU larger micro-batches are no faster and take
-    gigabytes.
+    On a CPU larger micro-batches are no faster and take gigabytes.
     """
-    gpu = has_nvidia_gpu()
-    dtype = "bfloat16" if gpu or _cpu_has_bfloat16() else "float32"
     return {
-        "TRAINER_DTYPE": os.environ.get("TRAINER_DTYPE") or dtype,
-        "TRAINER_TOKEN_BUDGET": os.environ.get("TRAINER_TOKEN_BUDGET") or ("4096" if gpu else "1024"),
+        "TRAINER_DTYPE": os.environ.get("TRAINER_DTYPE") or fast_dtype(),
+        "TRAINER_TOKEN_BUDGET": os.environ.get("TRAINER_TOKEN_BUDGET")
+        or ("4096" if has_nvidia_gpu() else "1024"),
     }
-
-
-def _cpu_has_bfloat16() -> bool:
-    try:
-        flags = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return False
-    return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
 def small_model(home: Home) -> Part:
@@ -189,7 +179,7 @@ def engine(home: Home, secrets: Mapping[str, str], served: Part) -> Part:
         api_key=keys["ENGINE_API_KEY"],
         admin_key=keys["ENGINE_ADMIN_KEY"],
         device="cuda" if gpu else "cpu",
-        dtype=os.environ.get("ENGINE_DTYPE") or "bfloat16",
+        dtype=os.environ.get("ENGINE_DTYPE") or fast_dtype(),
         max_rank=int(os.environ.get("LORA_RANK") or 16),
         batch_slots=BATCH_SLOTS[gpu],
         loaded_slots=LOADED_SLOTS[gpu],

@@ -34,6 +34,7 @@ from embedded.database import Login, bootstrap
 from embedded.home import Home, free_port
 from embedded.postgres import Postgres
 from embedded.valkey import Valkey
+from kernel import machine
 from tests.load._requests import Measured, drive, p99
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -172,15 +173,10 @@ def _versions(litellm: str | None) -> dict[str, str]:
     versions = dict(zip(names, asked(sys.executable, *names), strict=True))
     if litellm:
         versions["litellm"] = asked(litellm, "litellm")[0]
-    processor = [
-        line.partition(":")[2].strip()
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        if line.startswith("model name")
-    ]
     return {
         **versions,
         "python": platform.python_version(),
-        "processor": f"{processor[0]} x {len(processor)}",
+        "processor": f"{machine.processor()} x {os.cpu_count()}",
     }
 
 

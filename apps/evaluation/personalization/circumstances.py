@@ -1,7 +1,6 @@
 """Under which circumstances a result came about: the command, the code, the versions, the machine."""
 
 import importlib.metadata
-import os
 import platform
 import shlex
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 from apps.evaluation.personalization.plan import texts_and_rules
 from apps.evaluation.talk import TEMPERATURE
 from apps.evaluation.users import MAX_TOKENS
+from kernel import machine
 
 _PACKAGES = ("openai", "django", "torch", "sglang", "megatron-core", "peft", "transformers")
 
@@ -23,7 +23,7 @@ def circumstances(*, command: Sequence[str], code: str) -> dict[str, Any]:
         "code": code,
         "texts_and_rules": texts_and_rules(),
         "versions": {"python": platform.python_version(), **_versions()},
-        "machine": f"{os.cpu_count()} cores, {_memory_gb()} GB, {platform.machine()}",
+        "machine": machine.describe(),
         "max_tokens": MAX_TOKENS,
         "temperature": TEMPERATURE,
     }
@@ -53,7 +53,3 @@ def _versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
-
-
-def _memory_gb() -> int:
-    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9)

@@ -19,6 +19,8 @@ from kernel.errors import Conflict
 
 Line = Mapping[str, Any]
 
+UNRECORDED = "a machine that was not recorded"
+
 
 @dataclass(slots=True)
 class Past:
@@ -33,6 +35,7 @@ class Past:
     steps: dict[str, Line] = field(default_factory=dict)
     """What else was found out, by the step's name; `ended` says that there is nothing left to do."""
     codes: set[str] = field(default_factory=set)
+    machines: set[str] = field(default_factory=set)
 
     @property
     def ended(self) -> bool:
@@ -43,9 +46,9 @@ class Past:
 class Journal:
     """The lines of a benchmark in one file, for one process at a time."""
 
-    def __init__(self, path: Path, *, code: str) -> None:
+    def __init__(self, path: Path, *, code: str, machine: str) -> None:
         self._path = path
-        self._code = code
+        self._code, self._machine = code, machine
         self._lines: list[Line] = []
         self._file: IO[bytes] | None = None
 
@@ -84,6 +87,7 @@ class Journal:
             "run": str(key),
             "fingerprint": fingerprint,
             "code": self._code,
+            "machine": self._machine,
             "at": timezone.now().isoformat(timespec="seconds"),
             **found,
         }
@@ -146,4 +150,5 @@ def _grown(past: Past, line: Line) -> Past:
     else:
         past.steps[line["event"]] = line
     past.codes.add(line["code"])
+    past.machines.add(line.get("machine", UNRECORDED))
     return past

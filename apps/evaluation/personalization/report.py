@@ -38,6 +38,7 @@ def build_report(plan: Plan, past: Mapping[RunKey, Past], about: Mapping[str, An
         },
         "missing": [str(key) for key in [*plan.references(), *plan.runs()] if not past[key].ended],
         "code_versions": sorted({code for known in past.values() for code in known.codes}),
+        "machines": sorted({machine for known in past.values() for machine in known.machines}),
         "hinted_teacher": _by_user(plan, references, "hinted"),
         "frozen_base": _by_user(plan, references, "base"),
         "methods": {

@@ -73,7 +73,7 @@ def as_markdown(report: Mapping[str, Any]) -> str:
                 f"seeds {', '.join(map(str, report['seeds']))}",
                 f"{terms['replies']} replies to each of {terms['questions']} questions for reporting",
                 f"T = {report['temperature']}, up to {report['max_tokens']} tokens in talk, for reporting {capped}",
-                report["machine"],
+                " and ".join(report["machines"]) or report["machine"],
                 f"code {', '.join(report['code_versions']) or report['code']}",
             )
         )

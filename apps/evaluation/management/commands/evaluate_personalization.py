@@ -208,7 +208,7 @@ def _inside(stack: Stack, plan: Plan, out: Path, options: dict[str, Any], consol
     code = code_version(settings.BASE_DIR)
     about = circumstances(command=_arguments(options), code=code)
     seconds = float("inf") if options["minutes"] is None else options["minutes"] * 60
-    with Journal(out / "state.jsonl", code=code) as journal:
+    with Journal(out / "state.jsonl", code=code, machine=about["machine"]) as journal:
         status = UNFINISHED
         try:
             with Screen(console, plan, journal.past(plan)) as screen:

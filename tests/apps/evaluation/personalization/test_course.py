@@ -43,7 +43,7 @@ async def _done(
     seconds: float = 60,
     parallel: int = 1,
 ) -> bool:
-    with Journal(path, code="abc") as journal:
+    with Journal(path, code="abc", machine="2 cores") as journal:
         async with asyncio.timeout(60):
             return await carry_out(
                 plan,
@@ -56,7 +56,7 @@ async def _done(
 
 
 def _report(path: Path, plan: Plan) -> dict[str, object]:
-    with Journal(path, code="abc") as journal:
+    with Journal(path, code="abc", machine="2 cores") as journal:
         return build_report(plan, journal.past(plan), {"command": "x"})
 
 
@@ -66,7 +66,7 @@ async def test_convergence_is_counted_to_the_third_right_first_reply(tmp_path: P
     plan = plan_of("opd")
     async with FakeWorld() as world:
         assert await _done(world, tmp_path / "state.jsonl", plan)
-    with Journal(tmp_path / "state.jsonl", code="abc") as journal:
+    with Journal(tmp_path / "state.jsonl", code="abc", machine="2 cores") as journal:
         past = journal.past(plan)[OPD]
     assert [line["passed"] for _, line in sorted(past.sessions.items())] == [False, False, True, True, True]
     assert [line["complaints"] for _, line in sorted(past.sessions.items())] == [7, 7, 0, 0, 0]
@@ -84,7 +84,7 @@ async def test_what_trains_is_left_alone_after_the_last_session_and_measured_the
     path = tmp_path / "state.jsonl"
     async with FakeWorld() as world:
         assert await _done(world, path, plan)
-    with Journal(path, code="abc") as journal:
+    with Journal(path, code="abc", machine="2 cores") as journal:
         past = journal.past(plan)
     lines = read(path)
     for key in (OPD, JOINED):
@@ -103,7 +103,7 @@ async def test_what_was_still_under_way_at_the_end_of_the_idle_minutes_is_served
     path = tmp_path / "state.jsonl"
     async with FakeWorld(late=1) as world:
         assert await _done(world, path, plan)
-    with Journal(path, code="abc") as journal:
+    with Journal(path, code="abc", machine="2 cores") as journal:
         past = journal.past(plan)
     joined, opd = past[JOINED].steps, past[OPD].steps
     assert (joined["idled"]["version"], joined["held_out"]["version"], joined["held_out"]["passed"]) == (
@@ -155,7 +155,7 @@ async def test_a_benchmark_that_dies_between_sessions_goes_on_and_ends_as_if_not
                 await _done(world, path, plan, Silent(stop_after=1))
             assert isinstance(died.value.exceptions[0], Died)
         assert await _done(world, path, plan)
-    with Journal(path, code="abc") as journal:
+    with Journal(path, code="abc", machine="2 cores") as journal:
         begun = [line["session"] for line in lines_of(journal, OPD, "session-begun")]
         assert len(lines_of(journal, OPD, "begun")) == 1
         ended = journal.past(plan)[OPD].steps["ended"]
@@ -177,7 +177,7 @@ async def test_a_session_that_was_killed_is_held_again_and_counted_as_interrupte
         assert world.minds[slug].resting
         assert slug in world.closed
         assert await _done(world, path, plan)
-    with Journal(path, code="abc") as journal:
+    with Journal(path, code="abc", machine="2 cores") as journal:
         assert [line["session"] for line in lines_of(journal, OPD, "session-begun")][:3] == [1, 2, 2]
         ended = journal.past(plan)[OPD].steps["ended"]
     assert ended["interrupted_sessions"] == 1
@@ -227,7 +227,7 @@ async def test_a_run_whose_tenant_is_gone_begins_anew(tmp_path: Path) -> None:
             await _done(world, path, plan, Silent(stop_after=2))
     async with FakeWorld() as other:
         assert await _done(other, path, plan)
-    with Journal(path, code="abc") as journal:
+    with Journal(path, code="abc", machine="2 cores") as journal:
         assert [line["session"] for line in lines_of(journal, OPD, "session")] == [1, 2, 1, 2, 3, 4, 5]
         assert journal.past(plan)[OPD].steps["ended"]["sessions"] == 5
 
@@ -344,6 +344,6 @@ async def test_told_once_an_interrupted_wait_begins_anew(tmp_path: Path) -> None
         again.cancel()
         with pytest.raises(asyncio.CancelledError):
             await again
-    with Journal(path, code="abc") as journal:
+    with Journal(path, code="abc", machine="2 cores") as journal:
         tenants = [line["tenant"] for line in lines_of(journal, OPD, "begun")]
     assert len(set(tenants)) == 2

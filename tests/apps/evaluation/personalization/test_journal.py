@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.evaluation.personalization.journal import Journal, past_of, read
+from apps.evaluation.personalization.journal import UNRECORDED, Journal, past_of, read
 from apps.evaluation.personalization.plan import RunKey
 from kernel.errors import Conflict
 from tests.apps.evaluation.personalization.fake_world import QUICK, USER, plan_of
@@ -15,7 +15,7 @@ KEY = RunKey(1, USER.name, "opd")
 
 
 def _write(path: Path, *events: tuple[str, dict[str, object]]) -> None:
-    with Journal(path, code="abc") as journal:
+    with Journal(path, code="abc", machine="2 cores") as journal:
         for event, found in events:
             journal.write(event, KEY, PLAN.fingerprint(KEY), **found)
 
@@ -34,12 +34,12 @@ def test_half_a_line_is_dropped_and_the_next_one_is_whole(tmp_path: Path) -> Non
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     with (
-        Journal(tmp_path / "state.jsonl", code="abc"),
+        Journal(tmp_path / "state.jsonl", code="abc", machine="2 cores"),
         pytest.raises(Conflict, match=r"another benchmark writes .*state\.jsonl"),
-        Journal(tmp_path / "state.jsonl", code="abc"),
+        Journal(tmp_path / "state.jsonl", code="abc", machine="2 cores"),
     ):
         pass
-    with Journal(tmp_path / "state.jsonl", code="abc"):
+    with Journal(tmp_path / "state.jsonl", code="abc", machine="2 cores"):
         pass
 
 
@@ -67,7 +67,7 @@ def test_a_fingerprint_changes_with_what_decides(change: dict[str, object]) -> N
 
 
 def test_a_journal_that_is_closed_takes_no_line(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "state.jsonl", code="abc")
+    journal = Journal(tmp_path / "state.jsonl", code="abc", machine="2 cores")
     with pytest.raises(RuntimeError, match="not open"):
         journal.write("begun", KEY, "f")
 
@@ -75,3 +75,16 @@ def test_a_journal_that_is_closed_takes_no_line(tmp_path: Path) -> None:
 def test_there_is_nothing_to_read_where_nothing_was_written(tmp_path: Path) -> None:
     assert read(tmp_path / "no.jsonl") == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_machine_that_a_run_was_on_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "state.jsonl"
+    lines = [("begun", {"tenant": "t"}), ("session", {"session": 1, "passed": True})]
+    for machine, (event, found) in zip(("2 cores", "1 of 2 cores"), lines, strict=True):
+        with Journal(path, code="abc", machine=machine) as journal:
+            if event == "session":
+                journal.write("session-begun", KEY, PLAN.fingerprint(KEY), session=1)
+            journal.write(event, KEY, PLAN.fingerprint(KEY), **found)
+    assert past_of(read(path), PLAN)[KEY].machines == {"2 cores", "1 of 2 cores"}
+    older = [{name: value for name, value in line.items() if name != "machine"} for line in read(path)]
+    assert past_of(older, PLAN)[KEY].machines == {UNRECORDED}

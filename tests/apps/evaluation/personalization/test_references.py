@@ -14,7 +14,7 @@ REFERENCE = reference_of(USER.name)
 
 async def _done(world: FakeWorld, folder: Path, out: str, plan: Plan) -> Silent:
     progress = Silent()
-    with Journal(folder / out, code="abc") as journal:
+    with Journal(folder / out, code="abc", machine="2 cores") as journal:
         assert await carry_out(
             plan,
             journal=journal,
@@ -52,7 +52,7 @@ async def test_another_model_is_measured_again_into_the_same_files(tmp_path: Pat
         await _done(world, tmp_path, "one.jsonl", first)
         await _done(world, tmp_path, "one.jsonl", second)
         assert _asked(world) == 480
-        with Journal(tmp_path / "one.jsonl", code="abc") as journal:
+        with Journal(tmp_path / "one.jsonl", code="abc", machine="2 cores") as journal:
             assert len(lines_of(journal, REFERENCE, "hinted")) == 2
         await _done(world, tmp_path, "three.jsonl", first)
         assert _asked(world) == 480
@@ -94,7 +94,7 @@ async def test_a_run_that_waited_is_measured_as_it_was_at_the_end_of_the_wait(tm
         mind = next(mind for slug, mind in world.minds.items() if slug.startswith("opd"))
         mind.lessons += 5  # later versions, should anything have gone on
         await _done(world, tmp_path, "state.jsonl", plan)
-    with Journal(path, code="abc") as journal:
+    with Journal(path, code="abc", machine="2 cores") as journal:
         assert (len(lines_of(journal, key, "begun")), len(lines_of(journal, key, "told"))) == (1, 1)
         (held,) = lines_of(journal, key, "held_out")
     assert (held["version"], held["passed"]) == (1, 60)

@@ -26,7 +26,7 @@ async def _made(plan: Plan, path: Path) -> tuple[dict[str, Any], str]:
     """Carry a plan out; return its report and what was printed meanwhile."""
     printed = io.StringIO()
     async with FakeWorld() as world:
-        with Journal(path, code="abc") as journal:
+        with Journal(path, code="abc", machine="2 cores") as journal:
             with Screen(Console(file=printed, width=200), plan, journal.past(plan)) as screen:
                 assert await carry_out(plan, journal=journal, platform=world, progress=screen)
             return build_report(plan, journal.past(plan), ABOUT), printed.getvalue()
@@ -71,7 +71,7 @@ async def test_told_once_has_tables_of_its_own(tmp_path: Path) -> None:
 
 def test_half_a_benchmark_is_a_page_too(tmp_path: Path) -> None:
     plan = plan_of("frozen", "joined", "memory", "combined")
-    with Journal(tmp_path / "state.jsonl", code="abc") as journal:
+    with Journal(tmp_path / "state.jsonl", code="abc", machine="2 cores") as journal:
         report = build_report(plan, journal.past(plan), ABOUT)
     page = as_markdown(report)
     assert f"**Not done yet:** {', '.join(map(str, [*plan.references(), *plan.runs()]))}." in page
