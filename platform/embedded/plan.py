@@ -15,8 +15,9 @@ from embedded.service import Service
 from embedded.signs import Lasting, LogLine, responds
 from kernel.roles import OWNER_ROLE
 
-# tasks at a time (threads: they wait for other servers); training takes one
-CONCURRENCY = {"judge": 4, "ops": 2, "train": 1}
+# tasks at a time (threads: they wait for other servers); training takes one. Of "ops" two may be at an engine for
+# minutes, to teach and to choose, while leases end and lost work is found
+CONCURRENCY = {"judge": 4, "ops": 4, "train": 1}
 
 
 @dataclass(frozen=True, slots=True)

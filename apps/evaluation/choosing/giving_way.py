@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from apps.engines.aside import LOOK_EVERY_S, Room
+from apps.engines.aside import LOOK_EVERY_S, MOST_AT_ONCE, Room
 from kernel.errors import Unavailable
 
 HURRY_S = 120.0
@@ -25,29 +25,33 @@ class Interrupted(Unavailable):
 
 
 class GivesWay:
-    """Room for one request at a time between people's, for what waited too long for a long silence.
+    """Room between people's requests, for what waited too long for a long silence.
 
-    Once somebody asks, that one request is given up and asked again when nobody does; what was found is kept.
-    Where all of that waiting comes to more than `patience_s` seconds, people never leave it a gap, and the
-    rest is asked beside them, one request at a time.
+    Between them it is for one request at a time. Once somebody asks, that one is given up and asked again when nobody
+    does; what was found is kept. Where all of that waiting comes to more than `patience_s` seconds, people never
+    leave it a gap, and the rest is asked beside them. In a long silence it is for as many as the engine takes.
     """
 
     def __init__(self, look: Room, *, patience_s: float) -> None:
         self._look, self._left_s = look, patience_s
+        self._at_once = 1
+
+    def at_once(self) -> int:
+        """Return how many requests to begin with now: all of them are lost when somebody asks."""
+        self._at_once = MOST_AT_ONCE if self._look() >= MOST_AT_ONCE else 1
+        return self._at_once
 
     def __call__(self) -> int:
-        """Return how many requests the engine may have now: none or one."""
-        return min(self._look(), 1) if self._left_s > 0 else 1
+        """Return how many requests the engine may have now; at least one once nothing is left to wait."""
+        least = 1 if self._left_s <= 0 and self._at_once == 1 else 0
+        return max(self._look(), least)
 
-    def wait(self) -> bool:
-        """Wait for room; return False where there was nothing left to wait."""
-        if self._left_s <= 0:
-            return False
+    def wait(self) -> None:
+        """Wait for room while something is left to wait."""
         began = time.monotonic()
         while self._left_s > time.monotonic() - began and not self._look():
             time.sleep(LOOK_EVERY_S)
         self._left_s -= time.monotonic() - began
-        return True
 
 
 def ask_all(
@@ -55,13 +59,17 @@ def ask_all(
 ) -> list[Found]:
     """Return what `ask` finds for all of them, in order; it returns None where it was given up.
 
-    They are asked at once, or one after the other where the room gives way. Raises Interrupted.
+    Where the room gives way, a part of them is asked at a time. Raises Interrupted where it does not.
     """
-    at_once = 1 if isinstance(room, GivesWay) else max(len(asked), 1)
     found: list[Found] = []
-    for begin in range(0, len(asked), at_once):
-        while (some := ask(asked[begin : begin + at_once])) is None:
-            if not (isinstance(room, GivesWay) and room.wait()):
-                raise Interrupted(MEANWHILE, retry_after_s=5.0)
-        found += some
+    while len(found) < len(asked):
+        gives_way = room if isinstance(room, GivesWay) else None
+        at_once = gives_way.at_once() if gives_way else len(asked)
+        some = ask(asked[len(found) : len(found) + at_once])
+        if some is not None:
+            found += some
+        elif gives_way:
+            gives_way.wait()
+        else:
+            raise Interrupted(MEANWHILE, retry_after_s=5.0)
     return found

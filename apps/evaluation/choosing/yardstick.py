@@ -13,38 +13,52 @@ from apps.adapters.publishing import why_left_behind
 from apps.engines.aside import Room
 from apps.evaluation.choosing.best import START, spent, step
 from apps.evaluation.choosing.figures import NOT_TELLING, Measured, Yardstick
-from apps.evaluation.choosing.giving_way import Interrupted
+from apps.evaluation.choosing.giving_way import HURRY_S, Interrupted
 from apps.evaluation.choosing.measure import Teacher, measure_teacher, measure_version
 from apps.evaluation.choosing.wanted import taught_by_shadows, why_unwanted
 from apps.learning.shadow.plan import why_not_taught
 from apps.memory.lessons import Standing, is_measured, standing, still_stands
 from apps.memory.models import Lesson, LessonState
+from kernel.locks import alone
 
 logger = logging.getLogger(__name__)
 
-FORGOTTEN_S = 900.0
-"""A version that waits for so long for the yardstick has it measured by whoever chooses: nobody came to its end."""
+MEASURED_FIRST = "what it is measured by is measured first"
 
 
 def prepare(*, policy: Policy, stands: Standing, room: Room) -> None:
     """Measure what the lesson of what stands is measured by, and begins at, where that was not done yet.
 
-    Where being told makes no difference to the base's own replies, nothing can be learned from it: the lesson ends on
-    its plateau, and says so. Raises Interrupted, or what the engine's client raises.
+    One process at a time: two would take an engine from each other for the same figures. Where being told makes no
+    difference to the base's own replies, nothing can be learned from it: the lesson ends on its plateau, and says
+    so. Raises Interrupted, or what the engine's client raises.
     """
-    lesson = Lesson.objects.filter(policy=policy, key=stands.key, state=LessonState.TEACHING).first()
-    if lesson is None or is_measured(lesson):
-        return
-    began = time.monotonic()
+    with alone(f"yardstick:{policy.pk}") as first:
+        if not first:
+            raise Interrupted(MEASURED_FIRST, retry_after_s=5.0)
+        lesson = Lesson.objects.filter(policy=policy, key=stands.key, state=LessonState.TEACHING).first()
+        if lesson is None or is_measured(lesson):
+            return
+        began = time.monotonic()
+        teacher, start = _measure(lesson, policy, stands, room)
+        logger.info("policy %s: the yardstick took %.1f s", policy.pk, time.monotonic() - began)
+        _keep(lesson, policy, stands, teacher, start)
+
+
+def _measure(lesson: Lesson, policy: Policy, stands: Standing, room: Room) -> tuple[Teacher, Measured]:
     url = engine_for(policy.live)
     if "yardstick" in lesson.figures:  # reopened
         teacher = teacher_of(lesson)
     else:
         teacher = measure_teacher(url=url, hint=stands.hint, room=room)
-    start = teacher.yardstick.untold  # the bare base was measured just now
-    if policy.live is not None:
-        start = measure_version(url=url, version=policy.live, hint=stands.hint, teacher=teacher, room=room)
-    logger.info("policy %s: the yardstick took %.1f s", policy.pk, time.monotonic() - began)
+    if policy.live is None:
+        return teacher, teacher.yardstick.untold  # the bare base was measured just now
+    return teacher, measure_version(
+        url=url, version=policy.live, hint=stands.hint, teacher=teacher, room=room
+    )
+
+
+def _keep(lesson: Lesson, policy: Policy, stands: Standing, teacher: Teacher, start: Measured) -> None:
     with transaction.atomic():
         if not still_stands(policy, stands):  # nothing is kept that was written to words which are gone
             return
@@ -70,8 +84,8 @@ def check_measurable(version: AdapterVersion) -> None:
     """Raise Interrupted where a created version waits for what it is to be measured by; cheap enough to ask often.
 
     One that the policy was moved away from, or that was taught what is not wanted any more, waits for
-    nothing: it is not measured. Nor does one whose yardstick nobody else measures now (`why_not_taught`):
-    whoever chooses does.
+    nothing: it is not measured. Nor does one whose yardstick nobody else measures now (`why_not_taught`), or
+    nobody came to in two minutes: whoever chooses does.
     """
     if version.state != VersionState.CREATED or not taught_by_shadows(version) or why_left_behind(version):
         return
@@ -83,8 +97,8 @@ def check_measurable(version: AdapterVersion) -> None:
         return
     if is_measured(lesson) or why_not_taught(version.policy):
         return
-    if age_s(version) <= FORGOTTEN_S:
-        raise Interrupted("what it is measured by is measured first", retry_after_s=5.0)
+    if age_s(version) <= HURRY_S:
+        raise Interrupted(MEASURED_FIRST, retry_after_s=5.0)
 
 
 def lesson_of(policy: Policy, stands: Standing) -> Lesson | None:

@@ -11,7 +11,7 @@ from apps.adapters import services as services_of_adapters
 from apps.adapters.models import AdapterVersion, GateResult, Policy
 from apps.evaluation.choosing import gate, retiring, yardstick
 from apps.evaluation.choosing.figures import Measured, Yardstick
-from apps.evaluation.choosing.giving_way import Interrupted
+from apps.evaluation.choosing.giving_way import HURRY_S, Interrupted
 from apps.evaluation.choosing.measure import Teacher
 from apps.memory import services
 from apps.memory.models import Lesson, LessonState, Preference
@@ -360,7 +360,7 @@ def test_whoever_chooses_measures_what_nobody_came_to(somebody: Somebody, figure
     figures(replace(BASE, passes=4, closeness=-1.0))
     lesson_of(somebody)
     version = taught(somebody, 1)
-    version.created_at -= dt.timedelta(seconds=yardstick.FORGOTTEN_S + 1)
+    version.created_at -= dt.timedelta(seconds=HURRY_S + 1)
     assert choose(somebody, version) == ""
     assert [step["version"] for step in the_lesson(somebody).figures["course"]] == [0, 1]
 

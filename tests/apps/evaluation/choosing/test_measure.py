@@ -136,30 +136,29 @@ def test_measuring_gives_way(engine: FakeEngine) -> None:
 
 
 class People:
-    """Somebody asks for as long as there are looks left, then nobody does."""
+    """Somebody asks for as long as there are looks left, then nobody does; `after` is the room there is then."""
 
-    def __init__(self, looks: int) -> None:
-        self.looks = looks
+    def __init__(self, looks: int, *, after: int) -> None:
+        self.looks, self.after = looks, after
 
     def room(self) -> int:
         self.looks -= 1
-        return 0 if self.looks >= 0 else 8
+        return 0 if self.looks >= 0 else self.after
 
 
 def test_between_people_one_request_is_asked_at_a_time_and_what_was_found_is_kept(engine: FakeEngine) -> None:
     asked: list[list[int]] = []
     given_up = iter([False, True, True, False, False])
-    people = People(3)
+    people = People(0, after=4)
     room = GivesWay(people.room, patience_s=60.0)
-    assert room() == 0
-    people.looks = 0
-    assert room() == 1
 
     def ask(some: Sequence[int]) -> list[int] | None:
         asked.append(list(some))
         if next(given_up):
             people.looks = 2
+            assert room() == 0
             return None
+        assert room() > 0
         return [one * 10 for one in some]
 
     assert ask_all([1, 2, 3], room, ask) == [10, 20, 30]
@@ -168,6 +167,39 @@ def test_between_people_one_request_is_asked_at_a_time_and_what_was_found_is_kep
     with pytest.raises(Interrupted):  # who may wait for a long silence asks all at once, and gives all up
         ask_all([1, 2, 3], lambda: 8, lambda some: asked.append(list(some)))
     assert asked == [[1, 2, 3]]
+
+
+def test_in_a_long_silence_many_are_asked_at_once_until_somebody_comes() -> None:
+    asked: list[int] = []
+    people = People(0, after=8)
+    room = GivesWay(people.room, patience_s=60.0)
+
+    def ask(some: Sequence[int]) -> list[int] | None:
+        asked.append(len(some))
+        if len(asked) == 2:  # somebody comes, and is likely to ask again
+            people.looks, people.after = 1, 4
+            assert room() == 0
+            return None
+        return list(some)
+
+    assert ask_all(range(11), room, ask) == list(range(11))
+    assert asked == [8, 3, 1, 1, 1]
+
+
+def test_who_waited_long_enough_still_gives_way_with_many_at_once() -> None:
+    """Eight at once would be felt by who comes; the one after that is asked beside them."""
+    asked: list[int] = []
+    looks = iter([0, 0, 8, 0, 0, 0, 0, 0])
+    room = GivesWay(lambda: next(looks), patience_s=0.0)
+    assert room.at_once() == 1
+    assert room() == 1
+
+    def ask(some: Sequence[int]) -> list[int] | None:
+        asked.append(len(some))
+        return list(some) if room() else None
+
+    assert ask_all([1, 2], room, ask) == [1, 2]
+    assert asked == [2, 1, 1]
 
 
 def test_measuring_ends_where_people_leave_no_gap(engine: FakeEngine) -> None:
@@ -179,4 +211,3 @@ def test_measuring_ends_where_people_leave_no_gap(engine: FakeEngine) -> None:
     assert room() == 0
     measured = measure_version(url=engine.url, version=version, hint=WISH, teacher=teacher, room=room)
     assert (measured.of, room()) == (16, 1)
-    assert not room.wait()

@@ -1,11 +1,13 @@
 """Choosing asks an engine in the policy's own quiet minutes, and what it writes counts there."""
 
 import datetime as dt
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -18,6 +20,7 @@ from apps.evaluation.choosing.giving_way import HURRY_S, GivesWay, Interrupted, 
 from apps.learning.shadow.plan import tokens_today, why_not_taught
 from apps.memory import services
 from apps.memory.models import Lesson
+from kernel.locks import alone
 from kernel.tenancy import tenant_scope
 from tests.apps.evaluation.choosing.teaching import (
     choose,
@@ -161,3 +164,33 @@ def test_a_version_that_waited_is_measured_between_people(
         choose(somebody, version)
     assert rooms[0] is room_beside_people
     assert isinstance(rooms[1], GivesWay)
+
+
+def test_two_do_not_measure_the_same_yardstick_side_by_side(
+    somebody: Somebody, figures: Figures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would take the engine from each other, and one would go on for minutes after the other was done."""
+    lesson_of(somebody)
+    asked: list[str] = []
+    monkeypatch.setattr(yardstick, "measure_teacher", lambda **_: asked.append("teacher"))
+    version = taught(somebody, 1)
+    version.created_at -= dt.timedelta(seconds=HURRY_S + 1)
+    held, may_end = threading.Event(), threading.Event()
+
+    def measuring() -> None:
+        with alone(f"yardstick:{somebody.policy.pk}") as first:
+            assert first
+            held.set()
+            assert may_end.wait(30)
+        connection.close()
+
+    other = threading.Thread(target=measuring)
+    other.start()
+    try:
+        assert held.wait(30)
+        with pytest.raises(Interrupted, match="measured first"):
+            choose(somebody, version)
+    finally:
+        may_end.set()
+        other.join()
+    assert asked == []
