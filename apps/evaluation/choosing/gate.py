@@ -25,7 +25,14 @@ from apps.evaluation.choosing.giving_way import HURRY_S, GivesWay, Interrupted
 from apps.evaluation.choosing.measure import measure_version
 from apps.evaluation.choosing.retiring import tell_again
 from apps.evaluation.choosing.wanted import UNWANTED, taught_by_shadows, why_unwanted
-from apps.evaluation.choosing.yardstick import age_s, check_measurable, lesson_of, prepare, teacher_of
+from apps.evaluation.choosing.yardstick import (
+    MEASURED_FIRST,
+    age_s,
+    check_measurable,
+    lesson_of,
+    prepare,
+    teacher_of,
+)
 from apps.memory.lessons import is_measured, standing
 from apps.memory.models import Lesson, LessonState, Preference, PreferenceState
 
@@ -60,8 +67,9 @@ def choose(version: AdapterVersion) -> str:
     room: Room = room_beside_people
     if age_s(version) > HURRY_S:
         room = GivesWay(room_beside_people, patience_s=GAPS_S)
-    if taught:
-        prepare(policy=policy, stands=stands, room=room)  # done long ago, unless nobody came to it
+    # done long ago, unless nobody came to it
+    if taught and not prepare(policy=policy, stands=stands, room=room):
+        raise Interrupted(MEASURED_FIRST, retry_after_s=5.0)
     lesson = lesson_of(policy, stands)
     if lesson is None or not is_measured(lesson):
         return _leave(version, NOT_MEASURED) if taught else ""

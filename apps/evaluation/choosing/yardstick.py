@@ -26,23 +26,25 @@ logger = logging.getLogger(__name__)
 MEASURED_FIRST = "what it is measured by is measured first"
 
 
-def prepare(*, policy: Policy, stands: Standing, room: Room) -> None:
-    """Measure what the lesson of what stands is measured by, and begins at, where that was not done yet.
+def prepare(*, policy: Policy, stands: Standing, room: Room) -> bool:
+    """Measure what the lesson of what stands is measured by, and begins at, where that was not done yet;
+    return False where another process is at it.
 
-    One process at a time: two would take an engine from each other for the same figures. Where being told makes no
-    difference to the base's own replies, nothing can be learned from it: the lesson ends on its plateau, and says
-    so. Raises Interrupted, or what the engine's client raises.
+    Two would take an engine from each other for the same figures. Where being told makes no difference to the base's
+    own replies, nothing can be learned from it: the lesson ends on its plateau, and says so. Raises Interrupted, or
+    what the engine's client raises.
     """
     with alone(f"yardstick:{policy.pk}") as first:
         if not first:
-            raise Interrupted(MEASURED_FIRST, retry_after_s=5.0)
+            return False
         lesson = Lesson.objects.filter(policy=policy, key=stands.key, state=LessonState.TEACHING).first()
         if lesson is None or is_measured(lesson):
-            return
+            return True
         began = time.monotonic()
         teacher, start = _measure(lesson, policy, stands, room)
         logger.info("policy %s: the yardstick took %.1f s", policy.pk, time.monotonic() - began)
         _keep(lesson, policy, stands, teacher, start)
+    return True
 
 
 def _measure(lesson: Lesson, policy: Policy, stands: Standing, room: Room) -> tuple[Teacher, Measured]:
