@@ -37,7 +37,7 @@ if __name__ == "__main__":
     from apps.evaluation.personalization.journal import Journal
     from tests.apps.evaluation.personalization.fake_world import Silent, plan_of
 
-    with Journal(Path(sys.argv[2]), code="child") as journal:
+    with Journal(Path(sys.argv[2]), code="child", machine="2 cores") as journal:
         asyncio.run(
             carry_out(plan_of("opd"), journal=journal, platform=Remote(sys.argv[1]), progress=Silent())
         )

@@ -196,9 +196,11 @@ async def test_a_process_that_is_killed_outright_loses_one_session(tmp_path: Pat
             env={**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{REPOSITORY / 'platform'}"},
             cwd=REPOSITORY,
         )
-        await world.hung.wait()
+        hung, ended = asyncio.ensure_future(world.hung.wait()), asyncio.ensure_future(child.wait())
+        await asyncio.wait({hung, ended}, return_when=asyncio.FIRST_COMPLETED)
+        assert not ended.done(), "the child came to its end before it was killed"
         child.kill()
-        assert await child.wait() == -9
+        assert await ended == -9
         last = read(path)[-1]
         assert (last["event"], last["session"]) == ("session-begun", 2)
         assert await _done(world, path, plan)
