@@ -48,7 +48,7 @@ WISH = "Answer in one short sentence."
 def engine(somebody: Somebody, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
     settings.SHADOW_QUIET_S = 0.0
     # this engine's base cannot be told anything: what versions are measured by has tests of its own
-    monkeypatch.setattr(shadow.gate, "prepare", lambda **_: None)
+    monkeypatch.setattr(shadow.yardstick, "prepare", lambda **_: None)
     with FakeEngine(api_key=settings.ENGINE_API_KEY, admin_key=settings.ENGINE_ADMIN_KEY) as running:
         Engine.objects.create(url=running.url, state=EngineState.READY, boot_id="1")
         yield running
@@ -157,7 +157,7 @@ def test_what_a_lesson_is_measured_by_is_measured_while_its_first_step_is_under_
 ) -> None:
     want(somebody)
     runs: list[int] = []
-    monkeypatch.setattr(shadow.gate, "prepare", lambda **_: runs.append(TrainingRun.objects.count()))
+    monkeypatch.setattr(shadow.yardstick, "prepare", lambda **_: runs.append(TrainingRun.objects.count()))
     Engine.objects.update(state=EngineState.STARTING)
     shadow.look()
     assert runs == []  # no step, no yardstick

@@ -32,7 +32,7 @@ MAIL = "ann@example.com"
 @pytest.fixture
 def engine(somebody: Somebody, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
     settings.SHADOW_QUIET_S = 0.0
-    monkeypatch.setattr(shadow.gate, "prepare", lambda **_: None)
+    monkeypatch.setattr(shadow.yardstick, "prepare", lambda **_: None)
     with FakeEngine(api_key=settings.ENGINE_API_KEY, admin_key=settings.ENGINE_ADMIN_KEY) as running:
         Engine.objects.create(url=running.url, state=EngineState.READY, boot_id="1")
         yield running
