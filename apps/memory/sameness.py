@@ -27,7 +27,8 @@ class Wish:
     @property
     def content(self) -> frozenset[str]:
         """The stems of its words that do not only ask for it."""
-        return frozenset(compare(_ENDS.sub("", self.words)).stems) - _ASKS
+        stems = compare(_ENDS.sub("", self.words)).stems
+        return frozenset(_PLACES.get(stem, stem) for stem in stems) - _ASKS
 
 
 def is_same(one: Wish, other: Wish) -> bool:
@@ -60,12 +61,22 @@ def _words(text: str) -> frozenset[str]:
 # as stems
 _ASKS = _words(
     "say tell put get speak talk describe show explain turn let cut trim reduce shorten sum stick limit restrict send do call address"
-    " down up into back just now still again"
+    " down up into back just now still again understand"
 )
+# one place in an answer, by any of its names
+_PLACES = {
+    "start": "begin",
+    "beginn": "begin",
+    "open": "begin",
+    "finish": "end",
+    "close": "end",
+    "clos": "end",
+}
 _FORMS = frozenset(stem for word in FORMS for stem in compare(word).stems) | _words(
     "one two three four five six seven eight nine ten twenty fifty hundred"
 )
 _ENDS = re.compile(
-    r"\b(?:and|then)\s+(?:then\s+)?(?:stop|no more|nothing (?:more|else)|that is (?:all|it)|that's (?:all|it)|leave it at that)\b",
+    r"\b(?:and|then)\s+(?:then\s+)?(?:stop|no more|nothing (?:more|else)|that is (?:all|it)|that's (?:all|it)|leave it at that"
+    r"|so (?:on|forth)|(?:go|carry) on(?: from there)?|continue(?: from there)?)\b",
     re.IGNORECASE,
 )

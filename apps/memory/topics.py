@@ -64,6 +64,7 @@ _POLES: tuple[tuple[str, str, str, re.Pattern[str]], ...] = tuple(
         ("level", "expert", "simple", r"technical|expert|advanced|academic"),
         ("emoji", "with", "without", r"emojis?|emoticons?"),
         ("bold", "with", "without", r"bold"),
+        ("steps", "with", "without", r"steps|step[- ]by[- ]step|step (?:\d+|one)"),
         ("examples", "with", "without", r"examples?"),
         ("humour", "with", "without", r"jokes?|funny|humou?r(?:ous)?"),
     )

@@ -105,7 +105,7 @@ def test_the_same_in_other_words(one: str, other: str, same: bool) -> None:
         ("Take the emojis away.", ["emoji:without"]),
         ("Use bold, and leave the list out.", ["bold:with", "shape:prose"]),
         ("Write it out in bold.", ["bold:with"]),
-        ("Leave it short and write out the steps.", ["length:short"]),
+        ("Leave it short and write out the steps.", ["length:short", "steps:with"]),
         ("Leave the list as it is.", ["shape:list"]),
         ("Leave the dates out of the list.", ["shape:list"]),
         ("In bold.", ["bold:with"]),
