@@ -161,6 +161,8 @@ def test_text_that_orders_the_judge_about_changes_no_verdict_and_is_no_hint(inje
         ("Be less enthusiastic.", "Be less enthusiastic."),
         ("Drop the exclamation marks.", "Drop the exclamation marks."),
         ("Skip the pep talk.", "Skip the pep talk."),
+        ("That was cold. Call me Sam.", "Call me Sam."),
+        ("That was stiff. Please call me your boss.", "Call me your boss."),
         ("Ditch the smileys.", "Ditch the smileys."),
         ("I'd have been happy with half of that.", "I'd have been happy with half of that."),
         ("I'd have been happy with one line.", "Answer in one line."),
@@ -197,6 +199,8 @@ def test_a_good_or_neutral_next_state_gives_no_hint() -> None:
         "Write a bedtime song for a five-year-old.",
         "Explain photosynthesis to a child because my sister asked.",
         "Use Python: print the first ten primes.",
+        "Call me a taxi.",
+        "Call me when it rains.",
     ],
 )
 def test_a_new_task_for_somebody_is_a_task_and_no_complaint(said: str) -> None:

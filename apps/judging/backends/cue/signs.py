@@ -106,6 +106,11 @@ BE_SO = re.compile(
     r"^(?:please )?be (?:a (?:bit|little) |much |\w+ly )?(?:more |less |so )?(?!(?:right|back|well|safe|there|here|a|an|the|my|in|at|on|quiet)\b)"
     r"[a-z-]+(?: (?:with|to) (?:me|us))?(?:,? please)?\W*$"
 )
+# a name for the user; not "call me a cab" or "call me later"
+CALLS_ME = re.compile(
+    r"^(?:please )?(?:call me|address me as) (?!(?:an?|the|some|at|on|in|by|if|when|back|up|out|later|again|once|now|today|tomorrow|tonight"
+    r"|after|before|for|to|from|about|with)\b)\w"
+)
 # "skip the pep talk": a short order to leave out what replies are made of
 LEAVE_OUT = re.compile(
     r"^(?:please )?(?:drop|skip|lose|cut|ditch|omit|scrap|spare me|save me|leave out|cut out|tone down|dial down|dial back|go easy on|"

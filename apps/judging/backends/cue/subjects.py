@@ -124,6 +124,7 @@ class Subjects:
             or mine is None
             or set(words(mine.group())) & lex.OF_THE_READER
             or not self._foreign(mine.group())
+            or signs.CALLS_ME.search(text)
         ):
             return False
         asks = found[0] in lex.QUESTION_WORDS | lex.VERBS or clause.asks or bool(signs.REQUEST.search(text))

@@ -65,6 +65,7 @@ def is_new_task(clause: Clause, known: frozenset[str]) -> bool:
         or signs.REPROACH.search(text)
         or signs.FORBIDS.search(text)
         or signs.BE_SO.search(text)
+        or signs.CALLS_ME.search(text)
         or signs.LEAVE_OUT.search(text)
         or signs.WHO_ASKED.search(text)
         or (first in lex.REDO and signs.IT.search(text))
@@ -226,6 +227,8 @@ def _wishes(clause: Clause, text: str, known: frozenset[str], *, praised: bool) 
         found.append(Cue("names a form", -1.5))
     elif signs.BE_SO.search(signs.LEADING.sub("", text)):
         found.append(Cue("asks for another manner", -1.8))
+    elif signs.CALLS_ME.search(signs.LEADING.sub("", text)):
+        found.append(Cue("asks for a name", -1.8))
     elif signs.LEAVE_OUT.search(signs.LEADING.sub("", text)):
         found.append(Cue("asks to leave out", -1.8))
     elif signs.FORBIDS.search(signs.LEADING.sub("", text)):
