@@ -1,4 +1,5 @@
-"""SGLang plugin: without an accelerator, memory that would be pinned is plain memory.
+"""SGLang plugin: without an accelerator, memory that would be pinned is plain memory,
+and attention is computed in a way that suits a processor.
 
 SGLang's scheduler asks for pinned host memory in many places, whatever the device. Pinning needs a CUDA
 driver; a plain allocation means the same to a server that never copies to a device.
@@ -27,7 +28,7 @@ FACTORIES = (
 
 
 def activate() -> None:
-    """Make torch's factories ignore `pin_memory` in this process;
+    """Make torch's factories ignore `pin_memory` in this process, and `torch_native` attention ours;
     does nothing where an accelerator is present."""
     import torch
 
@@ -39,6 +40,19 @@ def activate() -> None:
             setattr(torch, name, _unpinned(factory))
     torch.Tensor.pin_memory = lambda self, *args, **kwargs: self
     torch.Tensor.is_pinned = lambda self, *args, **kwargs: False
+    _register_attention()
+
+
+def _register_attention() -> None:
+    # under SGLang's own name: its checks of what goes together on a CPU ask for it
+    from sglang.srt.layers.attention.attention_registry import register_attention_backend
+
+    def create(runner: Any) -> Any:
+        from attune_cpu_engine.attention import RowsOfOneMatrix
+
+        return RowsOfOneMatrix(runner)
+
+    register_attention_backend("torch_native")(create)
 
 
 def _unpinned(factory: Callable[..., Any]) -> Callable[..., Any]:
