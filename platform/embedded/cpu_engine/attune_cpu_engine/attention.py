@@ -41,62 +41,35 @@ def attend(
 
 
 class RowsOfOneMatrix(TorchNativeAttnBackend):
-    """The `torch_native` backend of a process without an accelerator."""
+    """The `torch_native` backend of a process without an accelerator.
+
+    `where` is what SGLang hands both methods by position, in this order: key cache, value cache, table of
+    places `[slots, longest request]`, slot of each request, tokens seen of each, then, where it extends, how many
+    of them were there before and how many are new, and what an encoder read.
+    """
 
     def _run_sdpa_forward_extend(
-        self,
-        query: torch.Tensor,
-        output: torch.Tensor,
-        k_cache: torch.Tensor,
-        v_cache: torch.Tensor,
-        req_to_token: torch.Tensor,
-        req_pool_indices: torch.Tensor,
-        seq_lens: torch.Tensor,
-        extend_prefix_lens: torch.Tensor,
-        extend_seq_lens: torch.Tensor,
-        encoder_lens: torch.Tensor | None = None,
-        **kind: Any,
+        self, query: torch.Tensor, output: torch.Tensor, *where: Any, **kind: Any
     ) -> torch.Tensor:
-        if encoder_lens is not None or not kind.get("causal") or kind.get("sliding_window_size") is not None:
-            return super()._run_sdpa_forward_extend(
-                *(query, output, k_cache, v_cache, req_to_token, req_pool_indices, seq_lens),
-                *(extend_prefix_lens, extend_seq_lens, encoder_lens),
-                **kind,
-            )
-        return _each(
-            query,
-            output,
-            (k_cache, v_cache),
-            [req_to_token[row, :seen] for row, seen in zip(req_pool_indices, seq_lens.tolist(), strict=True)],
-            extend_seq_lens.tolist(),
-            scale=kind.get("scaling"),
-        )
+        keys, values, table, slots, seen, _, new, encoded = where
+        if encoded is not None or not kind["causal"] or kind["sliding_window_size"] is not None:
+            return super()._run_sdpa_forward_extend(query, output, *where, **kind)
+        places = _places(table, slots, seen)
+        return _each(query, output, (keys, values), places, new.tolist(), scale=kind["scaling"])
 
     def _run_sdpa_forward_decode(
-        self,
-        query: torch.Tensor,
-        output: torch.Tensor,
-        k_cache: torch.Tensor,
-        v_cache: torch.Tensor,
-        req_to_token: torch.Tensor,
-        req_pool_indices: torch.Tensor,
-        seq_lens: torch.Tensor,
-        encoder_lens: torch.Tensor | None = None,
-        **kind: Any,
+        self, query: torch.Tensor, output: torch.Tensor, *where: Any, **kind: Any
     ) -> torch.Tensor:
-        if encoder_lens is not None or kind.get("sliding_window_size") is not None:
-            return super()._run_sdpa_forward_decode(
-                *(query, output, k_cache, v_cache, req_to_token, req_pool_indices, seq_lens, encoder_lens),
-                **kind,
-            )
-        return _each(
-            query,
-            output,
-            (k_cache, v_cache),
-            [req_to_token[row, :seen] for row, seen in zip(req_pool_indices, seq_lens.tolist(), strict=True)],
-            [1] * len(seq_lens),
-            scale=kind.get("scaling"),
-        )
+        keys, values, table, slots, seen, encoded = where
+        if encoded is not None or kind["sliding_window_size"] is not None:
+            return super()._run_sdpa_forward_decode(query, output, *where, **kind)
+        places = _places(table, slots, seen)
+        return _each(query, output, (keys, values), places, [1] * len(places), scale=kind["scaling"])
+
+
+def _places(table: torch.Tensor, slots: torch.Tensor, seen: torch.Tensor) -> list[torch.Tensor]:
+    """Return where in the caches the tokens of each request lie."""
+    return [table[slot, :tokens] for slot, tokens in zip(slots.tolist(), seen.tolist(), strict=True)]
 
 
 def _each(
@@ -108,8 +81,7 @@ def _each(
     *,
     scale: float | None,
 ) -> torch.Tensor:
-    """Fill `output` `[tokens, heads, dim]`, one request after the other;
-    `places` are where the tokens of each lie in the caches."""
+    """Fill `output` `[tokens, heads, dim]`, one request after the other, and return it."""
     start = 0
     for place, tokens in zip(places, new, strict=True):
         keys, values = (cache[place].to(query.dtype).transpose(0, 1) for cache in caches)
