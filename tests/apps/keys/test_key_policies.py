@@ -133,3 +133,16 @@ def test_postgres_holds_key_and_policy_to_one_tenant(somebody: Somebody) -> None
         twice = KeyPolicy(key=somebody.key, policy=somebody.policy)
         KeyPolicy.objects.create(key=somebody.key, policy=somebody.policy)
         refused("key_policy_once", twice.save)
+
+
+def test_postgres_holds_a_key_and_its_successor_to_one_tenant(somebody: Somebody) -> None:
+    other = add_somebody("globex")
+    with tenant_scope(somebody.tenant.id):
+        somebody.key.successor = other.key
+        refused("key_successor_of_the_tenant", somebody.key.save)
+        mine, _ = create_key(tenant=somebody.tenant, user=somebody.user, name="next", scopes=["chat"])
+        somebody.key.successor = mine
+        somebody.key.save()
+        mine.delete()
+        somebody.key.refresh_from_db()
+        assert somebody.key.successor is None
