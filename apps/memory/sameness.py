@@ -51,7 +51,10 @@ def says_more(one: Wish, other: Wish) -> bool:
     """
     if not other.topics or not set(other.topics) <= set(one.topics) or not other.content < one.content:
         return False
-    return all(stem.isdigit() or stem in _FORMS for stem in one.content - other.content)
+    return all(
+        stem.isdigit() or stem in _FORMS or set(topics_of(stem)) & set(one.topics)
+        for stem in one.content - other.content
+    )
 
 
 def _words(text: str) -> frozenset[str]:
@@ -61,7 +64,7 @@ def _words(text: str) -> frozenset[str]:
 # as stems
 _ASKS = _words(
     "say tell put get speak talk describe show explain turn let cut trim reduce shorten sum stick limit restrict send do call address"
-    " down up into back just now still again understand"
+    " down up into back just now still again then understand"
 )
 # one place in an answer, by any of its names
 _PLACES = {
@@ -73,7 +76,7 @@ _PLACES = {
     "clos": "end",
 }
 _FORMS = frozenset(stem for word in FORMS for stem in compare(word).stems) | _words(
-    "one two three four five six seven eight nine ten twenty fifty hundred"
+    "one two three four five six seven eight nine ten twenty fifty hundred each every per begin end"
 )
 _ENDS = re.compile(
     r"\b(?:and|then)\s+(?:then\s+)?(?:stop|no more|nothing (?:more|else)|that is (?:all|it)|that's (?:all|it)|leave it at that"

@@ -72,6 +72,10 @@ _POLES: tuple[tuple[str, str, str, re.Pattern[str]], ...] = tuple(
 _NAME = re.compile(
     r"\b(?:call|address) me (?:as )?[\"'“]?(\w[\w .'-]{0,30}?)[\"'”]?(?:$|[.,;!?]|\b(?:in|at|when|from|and)\b)"
 )
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_SENTENCES = re.compile(
+    rf"\b({'|'.join(_NUMBERS)}|a single|\d{{1,2}}) (?:(?!or\b|to\b)[\w-]+ ){{0,2}}sentences?\b"
+)
 _STANDING = frozenset(
     {
         *(
@@ -103,6 +107,9 @@ def topics_of(text: str) -> list[str]:
     for word in re.findall(r"\w+", said):
         if word in LANGUAGES:
             found.add(f"language:{word}")
+    for match in _SENTENCES.finditer(said):
+        if not _is_denied(said[: match.start()], said[match.end() :]):
+            found.add(f"sentences:{_number(match[1])}")
     name = _NAME.search(said)
     if name is not None:
         found.add(f"name:{name[1].strip()}"[:60])
@@ -121,6 +128,12 @@ def is_general(text: str) -> bool:
     if topics_of(text) or set(words) & (FORMS | _STANDING):
         return True
     return bool(words) and words[0] in VERBS
+
+
+def _number(word: str) -> str:
+    if word == "a single":
+        return "one"
+    return _NUMBERS[int(word)] if word.isdigit() and int(word) < len(_NUMBERS) else word
 
 
 def _is_denied(before: str, after: str) -> bool:

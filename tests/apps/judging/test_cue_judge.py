@@ -181,7 +181,9 @@ def test_what_is_wished_for_becomes_the_hint_in_the_users_words(said: str, hint:
     assert [found.text for found in opinion.hints] == [hint]
 
 
-@pytest.mark.parametrize("said", ["No examples in there.", "No, there are no examples in it."])
+@pytest.mark.parametrize(
+    "said", ["No examples in there.", "No, there are no examples in it.", "There is no Step 1."]
+)
 def test_what_a_reply_may_lack_or_have_too_much_of_is_no_wish(said: str) -> None:
     opinion = judged(said)
     assert (opinion.votes[0].score, opinion.hints) == (-1, ())

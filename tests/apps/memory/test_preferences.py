@@ -77,7 +77,7 @@ def test_an_accepted_hint_is_told_from_then_on(somebody: Somebody) -> None:
     turn = hear(somebody, HINT)
 
     (row,) = kept(somebody)
-    assert (row.state, row.source, row.topics) == ("active", "hint", ["length:short"])
+    assert (row.state, row.source, row.topics) == ("active", "hint", ["length:short", "sentences:one"])
     block = telling(somebody)
     assert block is not None
     assert block.text == f'{HEADING}\n- "{HINT}"'

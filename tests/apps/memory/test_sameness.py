@@ -38,6 +38,12 @@ def test_the_same_but_for_how_it_is_asked_for(one: str, other: str, same: bool) 
         ("Two simple sentences, as for a five-year-old.", "Two sentences for a five-year-old.", True),
         ("Give me a numbered list.", "Use a numbered list of three points.", False),
         ("Number the steps: Step 1, Step 2.", "Use steps: Step 1, Step 2.", True),
+        ("Answer with a numbered list, one point on each line.", "Answer as a numbered list.", True),
+        ("Start with 1 and make a numbered list.", "Give me a numbered list.", True),
+        ("Use two simple sentences, as for a five-year-old.", "Answer in two sentences.", True),
+        ("Use two simple sentences, as for a five-year-old.", "Use two simple sentences.", True),
+        ("Use two simple sentences, as for a lawyer.", "Use two simple sentences.", False),
+        ("End with a short summary.", "Begin with a short summary.", False),
         ("Give me a numbered list.", "Use a numbered list.", False),
         # what is added limits when it holds, denies, or nothing is known to be shared
         ("Give short answers when I am at work.", "Give short answers.", False),

@@ -84,11 +84,11 @@ def test_the_same_in_other_words(one: str, other: str, same: bool) -> None:
 @pytest.mark.parametrize(
     ("said", "topics"),
     [
-        ("Answer in one short sentence.", ["length:short"]),
+        ("Answer in one short sentence.", ["length:short", "sentences:one"]),
         ("Give a shorter answer.", ["length:short"]),
         ("Give a longer and more detailed answer.", ["length:long"]),
         ("Do not make it long.", ["length:short"]),
-        ("No more than one short sentence.", ["length:short"]),
+        ("No more than one short sentence.", ["length:short", "sentences:one"]),
         ("Without bold, lists or boxes.", ["bold:without", "shape:prose"]),
         ("Leave out the bold, the list and the box.", ["bold:without", "shape:prose"]),
         ("No essays, bullet points please.", ["shape:list"]),
@@ -126,6 +126,10 @@ def test_the_same_in_other_words(one: str, other: str, same: bool) -> None:
         ("Why did you leave the list out?", ["shape:list"]),
         ("No, leave the bold out.", ["bold:without"]),
         ("Call me Sam.", ["name:sam"]),
+        ("Answer in 2 simple sentences.", ["level:simple", "sentences:two"]),
+        ("No more than two sentences.", ["sentences:two"]),
+        ("Three sentences, not ten sentences.", ["sentences:three"]),
+        ("Two or three sentences.", ["sentences:three"]),
         ("The capital is Canberra.", []),
     ],
 )

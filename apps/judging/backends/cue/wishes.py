@@ -216,12 +216,17 @@ def _correction(sentence: str, known: frozenset[str]) -> tuple[int, str] | None:
     if (
         len(found) < 4
         or phrasing.is_question(text)
-        or (set(found) & lex.NEGATIONS and frames.OF_IT.search(text))  # what the reply lacks
+        # what the reply lacks
+        or (set(found) & lex.NEGATIONS and (frames.OF_IT.search(text) or _is_form_that_is_missing(found)))
         or found[0] in lex.AUXILIARIES | {"i", "you", "your", "this", "my"}
     ):
         return None
     empty = {stem(word) for word in lex.BLAME | lex.DOUBT | lex.PRAISE | lex.WISHES | lex.CONFUSION}
     return (3, phrasing.sentence_of(text)) if topic(text) - empty else None
+
+
+def _is_form_that_is_missing(found: Sequence[str]) -> bool:
+    return found[0] == "there" and bool(set(found) & lex.FORMS)
 
 
 def _is_form(text: str, known: frozenset[str]) -> bool:
