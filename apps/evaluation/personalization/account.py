@@ -8,6 +8,7 @@ from django.db.models import Count, Sum
 
 from apps.adapters.models import AdapterVersion, Policy
 from apps.conversations.models import Turn, TurnKind, TurnState
+from apps.learning.drift.models import TrainingPause
 from apps.learning.models import Sample, TrainingRun
 from apps.memory.models import Lesson
 
@@ -46,6 +47,9 @@ def account_of(policy: Policy) -> dict[str, Any]:
             "working_s": _median([_seconds(run.started_at, run.finished_at) for run in runs]),
             "choosing_s": _median([_seconds(one.created_at, one.ready_at) for one in versions]),
         },
+        "paused": list(
+            TrainingPause.objects.filter(policy=policy, resumed_at=None).values_list("reason", flat=True)
+        ),
         "lesson": {
             "state": lesson.state if lesson is not None else "",
             "reason": lesson.reason if lesson is not None else "",

@@ -162,7 +162,8 @@ def _idle_minutes(report: Mapping[str, Any]) -> Sheet:
             (
                 f"{run['method']}/{run['user']}/{run['seed']}",
                 f"{shadow['replies']} ({shadow['tokens']} tokens)",
-                str(sum(steps["by_state"].values())),
+                # what was measured before pauses were noted has none
+                str(sum(steps["by_state"].values())) + (", then paused" if account.get("paused") else ""),
                 str(len(idled["live"]) - 1),
                 " / ".join(
                     "-" if steps[f"{name}_s"] is None else f"{steps[f'{name}_s']:g}" for name in _PARTS

@@ -29,8 +29,11 @@ MEASURED = (
 )
 LENGTHS_BEFORE = 8  # readings that a length is compared with
 LEAST_BEFORE = 3
+LEAST_LENGTHS = 4  # replies whose length is compared: a run that the clock called for may have one
 REWARDS = 32  # of the policy, the newest, that are looked at together: one batch says little
 LEAST_REWARDS = 24
+REPLIES = 16  # likewise: one reply that loops stops nobody
+LEAST_REPLIES = 8
 
 
 def measure_step(
@@ -44,6 +47,7 @@ def measure_step(
     replies = [row.turn.output_ids for row in rows]
     tokens = mean([float(len(ids)) for ids in replies])
     rewards = _last_rewards(policy, rows)
+    last = replies + _replies_before(policy, rows, most=REPLIES - len(replies))
     staleness = {int(age): int(count) for age, count in dict(metrics.get("staleness") or {}).items()}
     aged = sum(staleness.values())
     gaps = _gaps(rows, outcomes)
@@ -57,8 +61,8 @@ def measure_step(
             "staleness_max": float(max(staleness)) if staleness else None,
             "boundary_jump": max(older) - gaps[0] if older and 0 in gaps else None,
             "reply_tokens": tokens,
-            "length_ratio": tokens / usual if tokens and usual else None,
-            "repetition": mean([repetition(ids) for ids in replies]),
+            "length_ratio": tokens / usual if tokens and usual and len(rows) >= LEAST_LENGTHS else None,
+            "repetition": mean([repetition(ids) for ids in last]) if len(last) >= LEAST_REPLIES else None,
             "reward_same": commonest(rewards) if len(rewards) >= LEAST_REWARDS else None,
         }
     )
@@ -92,6 +96,19 @@ def _usual_tokens(policy: Policy) -> float | None:
     )
     lengths = [float(length) for length in before if length is not None]
     return median(lengths) if len(lengths) >= LEAST_BEFORE else None
+
+
+def _replies_before(policy: Policy, rows: list[Sample], *, most: int) -> list[list[int]]:
+    """Return the newest replies that earlier steps were given, as token ids."""
+    if most <= 0:
+        return []
+    before = (
+        Sample.objects.filter(policy=policy, state__in=[SampleState.CONSUMED, SampleState.DROPPED])
+        .exclude(id__in=[row.id for row in rows])
+        .order_by("-created_at")
+        .values_list("turn__output_ids", flat=True)[:most]
+    )
+    return list(before)
 
 
 def _last_rewards(policy: Policy, rows: list[Sample]) -> list[float]:

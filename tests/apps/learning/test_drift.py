@@ -160,7 +160,7 @@ def test_a_judge_that_is_pleased_by_anything_is_told_of(somebody: Somebody) -> N
         run = step(somebody, samples=0, outcome="no_op", reward_mean=1.0, advantage_abs_mean=0.1**number)
     values = reading(run).values
     assert values["length_ratio"] == 6.0
-    assert values["repetition"] == pytest.approx(1 - 4 / 117)
+    assert values["repetition"] == pytest.approx((1 - 4 / 117) / 2)  # with as many of the step before
     assert values["advantage_abs_mean"] == pytest.approx(0.001)
     crossed = {c.measure: c.action for c in Crossing.objects.all()}
     assert crossed == {"length_ratio": "alert", "repetition": "pause", "reward_same": "alert"}
@@ -170,6 +170,35 @@ def test_a_judge_that_is_pleased_by_anything_is_told_of(somebody: Somebody) -> N
         "the share of the commonest of the last rewards is 1, over the bound of 0.98: nearly all"
     )
     assert "(mean 1)" in same.words
+
+
+def test_one_reply_that_loops_stops_nobody(somebody: Somebody) -> None:
+    """The clock calls for runs of a sample or two: what replies are like is read from the newest of several."""
+
+    def reply(tokens: list[int]) -> None:
+        turn = add_turn(somebody, output_ids=tokens, output_logprobs=[-0.5] * len(tokens))
+        Sample.objects.create(policy=somebody.policy, turn=turn, source="live", reward=1.0)
+
+    looping, plain = [7, 8, 9, 10] * 30, [*range(100, 120)]
+    reply(looping)
+    assert {"repetition", "length_ratio"} & set(reading(step(somebody, samples=0)).values) == set()
+    for _ in range(3):
+        for _ in range(7):
+            reply(plain)
+        step(somebody, samples=0)
+    reply(looping)
+    values = reading(step(somebody, samples=0)).values
+    assert values["repetition"] == pytest.approx((1 - 4 / 117) / 16)
+    assert "length_ratio" not in values
+    assert pauses.why_paused(somebody.policy.id) == ""
+
+    for _ in range(5):  # six of sixteen by then
+        reply(looping)
+        step(somebody, samples=0)
+    assert pauses.why_paused(somebody.policy.id) == ""
+    reply(looping)
+    step(somebody, samples=0)
+    assert "replies repeat themselves" in pauses.why_paused(somebody.policy.id)
 
 
 def test_several_passes_over_a_batch_show(somebody: Somebody) -> None:
