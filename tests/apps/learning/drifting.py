@@ -35,6 +35,7 @@ def step(
     outcome: str = "made",
     samples: int = 8,
     each: Callable[[Sample], None] = lambda _: None,
+    trigger: str = "threshold",
     **measured: Any,
 ) -> TrainingRun:
     """Make one step whose trainer measured this; a version that it made becomes live unless it is withheld.
@@ -43,7 +44,7 @@ def step(
     """
     for sample in add_samples(somebody, samples, version=Policy.objects.get(pk=somebody.policy.pk).live):
         each(sample)
-    run = queue_run(somebody)
+    run = queue_run(somebody, trigger)
     claim = claim_run(run_id=run.id)
     assert claim is not None
     run = commits.commit_run(run_id=run.id, fence=claim.fence, result=result(claim, outcome, **measured))

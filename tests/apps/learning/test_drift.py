@@ -181,23 +181,25 @@ def test_one_reply_that_loops_stops_nobody(somebody: Somebody) -> None:
 
     looping, plain = [7, 8, 9, 10] * 30, [*range(100, 120)]
     reply(looping)
-    assert {"repetition", "length_ratio"} & set(reading(step(somebody, samples=0)).values) == set()
+    assert {"repetition", "length_ratio"} & set(
+        reading(step(somebody, samples=0, outcome="no_op", trigger="operator:1")).values
+    ) == set()
     for _ in range(3):
         for _ in range(7):
             reply(plain)
-        step(somebody, samples=0)
+        step(somebody, samples=0, outcome="no_op", trigger="operator:1")
     reply(looping)
-    values = reading(step(somebody, samples=0)).values
+    values = reading(step(somebody, samples=0, outcome="no_op", trigger="operator:1")).values
     assert values["repetition"] == pytest.approx((1 - 4 / 117) / 16)
     assert "length_ratio" not in values
     assert pauses.why_paused(somebody.policy.id) == ""
 
     for _ in range(5):  # six of sixteen by then
         reply(looping)
-        step(somebody, samples=0)
+        step(somebody, samples=0, outcome="no_op", trigger="operator:1")
     assert pauses.why_paused(somebody.policy.id) == ""
     reply(looping)
-    step(somebody, samples=0)
+    step(somebody, samples=0, outcome="no_op", trigger="operator:1")
     assert "replies repeat themselves" in pauses.why_paused(somebody.policy.id)
 
 
